@@ -1,0 +1,154 @@
+"""The configuration of the pytest inside: the user's, less all that differs between two runs.
+
+An update and a check, ``-k`` and a whole run, ``-v`` and ``-q`` must measure the same thing. So
+options that select, report, distribute or retry get one fixed value inside. The plugins they
+belong to stay, with their fixtures and markers, and find nothing to do.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+#: Option (its ``dest``) -> its value inside. Those of plugins that are not installed do no harm.
+FIXED_OPTIONS: Mapping[str, Any] = {
+    # what to run
+    "keyword": "",
+    "markexpr": "",
+    "deselect": None,
+    "maxfail": 0,
+    "collectonly": False,
+    "lf": False,
+    "failedfirst": False,
+    "newfirst": False,
+    "stepwise": False,
+    "stepwise_skip": False,
+    "stepwise_reset": False,
+    "cacheclear": False,
+    "cacheshow": None,
+    "setuponly": False,
+    "setupplan": False,
+    "setupshow": False,
+    # how to show it (a test that fails is shown as the user asked, see inside)
+    "verbose": 0,
+    "no_header": False,
+    "no_summary": False,
+    "reportchars": "fE",
+    "color": "no",
+    "code_highlight": "no",
+    "durations": None,
+    "durations_min": None,
+    "tbstyle": "auto",
+    "showlocals": False,
+    "showcapture": "all",
+    "fulltrace": False,
+    "capture": "fd",
+    "pastebin": None,
+    "xmlpath": None,
+    "junitprefix": None,
+    "log_cli_level": None,
+    "log_file": os.devnull,
+    "basetemp": None,
+    "debug": None,
+    # debuggers
+    "usepdb": False,
+    "usepdb_cls": None,
+    "trace": False,
+    # pytest-xdist
+    "numprocesses": None,
+    "maxprocesses": None,
+    "dist": "no",
+    "distload": False,
+    "tx": [],
+    "px": [],
+    "looponfail": False,
+    # pytest-cov, pytest-rerunfailures, pytest-randomly, pytest-html, pytest-json-report
+    "cov_source": [],
+    "no_cov": True,
+    "reruns": 0,
+    "reruns_delay": 0,
+    "force_reruns": None,
+    "randomly_seed": 0,
+    "randomly_reset_seed": False,
+    "randomly_reorganize": False,
+    "htmlpath": None,
+    "json_report": False,
+    "report_log": None,
+    # pytest-benchmark, pytest-codspeed
+    "benchmark_disable": True,
+    "codspeed": False,
+}
+
+#: Options of a failure's text; given to a child once it has a failure to show.
+PRESENTATION_OPTIONS = ("tbstyle", "showlocals", "fulltrace", "verbose", "showcapture")
+
+#: ini settings of plugins whose clocks and files are not wanted inside. What no plugin declares
+#: is left out: an unknown setting is a warning.
+_FIXED_INI = {
+    "faulthandler_timeout": "0",
+    "log_cli": "false",
+    "log_file": "",
+    "cache_dir": "{scratch}/tmp/cache",
+}
+
+
+def canonical_options(
+    option: Mapping[str, Any],
+    rootdir: Path,
+    inipath: Path | None,
+    scratch: Path,
+    has_ini: Callable[[str], bool],
+) -> list[tuple[str, str]]:
+    """Name and value (pickled, then base64) of each option inside, by name.
+
+    A value that cannot be pickled stays outside: it belongs to a plugin's own run. Options of
+    this plugin have their defaults inside.
+    """
+    made = {
+        name: FIXED_OPTIONS.get(name, value)
+        for name, value in option.items()
+        if not name.startswith("instrcount")
+    }
+    made["plugins"] = []
+    made["file_or_dir"] = []
+    made["rootdir"] = str(rootdir)
+    made["inifilename"] = None if inipath is None else str(inipath)
+    made["confcutdir"] = str(
+        option.get("confcutdir") or (rootdir if inipath is None else inipath.parent)
+    )
+    fixed_ini = [
+        f"{name}={value.format(scratch=scratch)}"
+        for name, value in _FIXED_INI.items()
+        if has_ini(name)
+    ]
+    made["override_ini"] = [*(option.get("override_ini") or ()), *fixed_ini]
+    pickled = []
+    for name in sorted(made):
+        try:
+            value = pickle.dumps(made[name])
+        except Exception:  # noqa: BLE001 - any object of any plugin may refuse in its own way
+            continue
+        pickled.append((name, base64.b64encode(value).decode("ascii")))
+    return pickled
+
+
+def canonical_args(plugins: list[str], rootdir: Path) -> list[str]:
+    """Arguments inside: the user's ``-p``, and a path that names rootdir and nothing below it.
+
+    A folder would load the conftests of its ``test*`` subfolders as well, which belong to the
+    file children.
+    """
+    anchor = rootdir / "conftest.py"
+    if not anchor.exists():
+        anchor = Path(__file__)
+    args = [part for plugin in plugins for part in ("-p", plugin)]
+    return [*args, str(anchor)]
+
+
+def presentation(option: Mapping[str, Any]) -> dict[str, Any]:
+    """How the user wants a failure to look."""
+    return {name: option[name] for name in PRESENTATION_OPTIONS if name in option}

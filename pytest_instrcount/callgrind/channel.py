@@ -1,0 +1,104 @@
+"""What the supervisor and the processes inside Valgrind say to each other, and in which form.
+
+A channel is one end of a socket pair that only the two processes hold: it has no name, so
+nobody else can speak on it. A message is a JSON object behind its length in four bytes.
+Orders that the zygote takes between two forks are one byte each and have no answer, so that taking
+one leaves its heap as it was: a count must not depend on how many tests were measured before. What
+a child needs is handed to the child, over a second socket that its parent never reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from typing import Any
+
+#: Orders to a process that forks: fork, go on as your own child, let one ended child go.
+FORK, BECOME, REAP = b"F", b"B", b"R"
+
+#: The answer to a pilot: warm-up and counted calls.
+REPETITION = struct.Struct("<qq")
+
+_LENGTH = struct.Struct("<I")
+_CHUNK_BYTES = 1 << 16
+
+Message = dict[str, Any]
+
+
+class ChannelClosed(Exception):
+    """The other end is gone."""
+
+
+class Channel:
+    """One end of a conversation; blocking unless said otherwise.
+
+    Only the process that opened it may speak: what a test forks inherits the descriptor, and
+    must not answer in the test's name.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self._owner = os.getpid()
+        self._received = bytearray()
+
+    def adopt(self) -> None:
+        """This process, a fork of the one that opened the channel, speaks from now on."""
+        self._owner = os.getpid()
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def send(self, message: Message) -> None:
+        """Send one message; what JSON does not know goes as text. Raises ChannelClosed when nobody listens."""
+        if os.getpid() != self._owner:
+            os._exit(1)
+        body = json.dumps(message, default=str).encode("ascii")
+        try:
+            self.socket.sendall(_LENGTH.pack(len(body)) + body)
+        except OSError as error:
+            raise ChannelClosed from error
+
+    def receive(self) -> Message:
+        """Wait for one message. Raises ChannelClosed at the end, TimeoutError when a limit is set."""
+        while True:
+            message = self.pop()
+            if message is not None:
+                return message
+            self.fill()
+
+    def fill(self) -> None:
+        """Take what has arrived (at least one byte). Raises ChannelClosed at the end."""
+        try:
+            data = self.socket.recv(_CHUNK_BYTES)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise ChannelClosed from error
+        if not data:
+            raise ChannelClosed
+        self._received += data
+
+    def pop(self) -> Message | None:
+        """The next whole message among what has arrived, or None."""
+        if len(self._received) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._received)
+        end = _LENGTH.size + length
+        if len(self._received) < end:
+            return None
+        message: Message = json.loads(self._received[_LENGTH.size : end])
+        del self._received[:end]
+        return message
+
+    def receive_exactly(self, form: struct.Struct) -> tuple[Any, ...]:
+        """Wait for an answer of fixed size. Raises ChannelClosed at the end."""
+        while len(self._received) < form.size:
+            self.fill()
+        answer = form.unpack_from(self._received)
+        del self._received[: form.size]
+        return answer

@@ -1,0 +1,263 @@
+"""Inside Valgrind, below pytest: forking, and counting the repetitions of one call."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_instrcount.callgrind.channel import (
+    BECOME,
+    FORK,
+    REAP,
+    REPETITION,
+    Channel,
+)
+from pytest_instrcount.callgrind.requests import Request, Requests, load_requests
+from pytest_instrcount.fixture import Rounds
+
+#: After the collector ran, free lists and pools fill up again: these calls are not counted.
+SETTLING_CALLS = 2
+#: The switch alone is counted after as many calls as the slowest interpreter needs to specialise.
+_SWITCH_WARM_UP = 20
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when the one that forked it ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+def end() -> None:
+    """End this process at once: nothing inherited is finalised, and Callgrind writes no last dump."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a process has of the supervisor: a channel, and the socket on which children get theirs."""
+
+    channel: Channel
+    hand: socket.socket
+
+    @classmethod
+    def take(cls, hand: socket.socket) -> Line:
+        """Take a line of one's own from the parent's ``hand``, and say who has it."""
+        _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
+        channel, own_hand = (socket.socket(fileno=descriptor) for descriptor in descriptors)
+        line = cls(Channel(channel), own_hand)
+        line.channel.send({"kind": "hello", "pid": os.getpid()})
+        return line
+
+    def close(self) -> None:
+        """Give the line up; it stays open in the parent."""
+        self.channel.close()
+        self.hand.close()
+
+
+def serve(line: Line) -> Line:
+    """Fork a child for each order; returns in the child, with its line.
+
+    Between two forks the process reads one byte, and nothing that it makes outlives the round:
+    the last child finds the heap that the first one found.
+    """
+    orders = line.channel.fileno()
+    while True:
+        order = os.read(orders, 1)
+        if order == FORK:
+            if os.fork() == 0:
+                die_with_parent()
+                break
+        elif order == REAP:
+            os.waitpid(-1, 0)
+        elif order == BECOME:
+            break
+        else:
+            end()
+    child = Line.take(line.hand)
+    line.close()
+    return child
+
+
+def thread_count() -> int:
+    """Threads of this process, those that Python does not know included."""
+    return len(os.listdir("/proc/self/task"))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How the repetitions were made: warm-up, and counted calls in all."""
+
+    warmup: int
+    calls: int
+
+
+#: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
+#: right after what is counted.
+Repeat = Callable[[int, Request, Request], object]
+
+
+class Counter:
+    """Counts the repetitions of one call under Callgrind.
+
+    What happens is the same whether the number of repetitions is known beforehand or found by
+    a pilot: a request that is not wanted is replaced by one that does nothing, at the same cost.
+    """
+
+    def __init__(self, channel: Channel, *, pilot: bool) -> None:
+        self._channel = channel
+        self._pilot = pilot
+        self._requests: Requests = load_requests()
+        self.counted: Counted | None = None
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Count ``target(*args, **kwargs)``."""
+        call = target, tuple(args), dict(kwargs)
+        self.count(lambda times, before, after: repeat_call(times, before, after, *call))
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        """Count the calls of ``pedantic``, without set-up and tear-down."""
+        self.count(
+            lambda times, before, after: repeat_round(times, before, after, rounds),
+            warmup=rounds.warmup_rounds,
+            calls=rounds.rounds,
+            iterations=rounds.iterations,
+            apart=True,
+        )
+
+    def count(
+        self,
+        repeat: Repeat,
+        *,
+        warmup: int | None = None,
+        calls: int | None = None,
+        iterations: int = 1,
+        apart: bool = False,
+    ) -> None:
+        """Count. ``warmup`` and ``calls`` are what the test insists on.
+
+        Leaves these dumps: the pilot, where wanted; all counted calls in one, or each in one of
+        its own if other code runs between them (``apart``: Callgrind counts calls even while it
+        collects no cost); and the switches of one such dump with nothing in between.
+        """
+        requests = self._requests
+        nothing, toggle = requests.nothing, requests.toggle
+        before, after = (requests.enter, requests.leave) if apart else (toggle, toggle)
+        # A function that C calls: Callgrind knows no frame that was there before START, and
+        # would give the cost of the evaluation loop to whatever returns into it.
+        repeat = functools.partial(repeat)
+        state = RandomState.save()
+        collecting = gc.isenabled()
+        pilot = self._pilot and (warmup is None or calls is None)
+        start, dump, stop = (
+            (requests.start, requests.dump, requests.stop) if pilot else (nothing,) * 3
+        )
+        try:
+            start()
+            repeat(1, toggle, toggle)
+            dump()
+            stop()
+            self._channel.send({"kind": "pilot", "warmup": warmup, "calls": calls})
+            warmup, calls = self._channel.receive_exactly(REPETITION)
+            switch(_SWITCH_WARM_UP, nothing, nothing)
+            repeat(warmup, nothing, nothing)
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            requests.start()
+            repeat(min(SETTLING_CALLS, warmup), nothing, nothing)
+            requests.zero()
+            repeat(calls, before, after)
+            (nothing if apart else requests.dump)()
+            functools.partial(switch)(1 if apart else calls, before, after)
+            (nothing if apart else requests.dump)()
+            requests.stop()
+        finally:
+            if collecting:
+                gc.enable()
+            state.restore()
+        self.counted = Counted(warmup, calls * iterations)
+
+
+def switch(times: int, before: Request, after: Request) -> None:
+    """The switch with nothing in between: what is counted here is subtracted."""
+    for _ in range(times):
+        seed_random()
+        before()
+        after()
+
+
+def repeat_call(
+    times: int,
+    before: Request,
+    after: Request,
+    target: Callable[..., object],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Call the target so often, each time with the same random numbers before it."""
+    for _ in range(times):
+        seed_random()
+        before()
+        target(*args, **kwargs)
+        after()
+
+
+def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) -> None:
+    """Make so many rounds, with the switch around the calls of each."""
+    target, iterations = rounds.target, rounds.iterations
+    for _ in range(times):
+        seed_random()
+        args, kwargs = rounds.set_up()
+        if iterations == 1:
+            before()
+            target(*args, **kwargs)
+            after()
+        else:
+            before()
+            for _ in range(iterations):
+                target(*args, **kwargs)
+            after()
+        rounds.tear_down(args, kwargs)
+
+
+def seed_random() -> None:
+    """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
+    random.seed(0)
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """The state of the generators that ``seed_random`` changes, to be put back."""
+
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def save(cls) -> RandomState:
+        numpy_random = sys.modules.get("numpy.random")
+        return cls(
+            random.getstate(), None if numpy_random is None else numpy_random.get_state()
+        )
+
+    def restore(self) -> None:
+        random.setstate(self.python)
+        if self.numpy is not None:
+            sys.modules["numpy.random"].set_state(self.numpy)

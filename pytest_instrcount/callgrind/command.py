@@ -1,0 +1,106 @@
+"""The command line and the environment of a process under Callgrind. Pure: no process is started.
+
+The environment is made, not inherited: what a measurement can see must be the same in every
+shell and on every machine (docs/explanation/environment).
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+#: Let through as they are: they say who and where the user is, and how Python finds code.
+LET_THROUGH = (
+    "HOME",
+    "USER",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPYCACHEPREFIX",
+    "PYTEST_PLUGINS",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
+    "VIRTUAL_ENV",
+)
+
+#: The same everywhere. One thread and one arena: a count must not depend on the number of cores.
+#: Valgrind counts ``rep movsb`` once a byte, so glibc is told to copy without it.
+FIXED = {
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "COLUMNS": "80",
+    "TERM": "dumb",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-ERMS,-FSRM:glibc.malloc.arena_max=1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "PYTHON_CPU_COUNT": "1",
+}
+
+#: A conftest reads it to choose another database or port; every child has a value of its own.
+CHILD_VARIABLE = "INSTRCOUNT_CHILD"
+ROOT_CHILD = "0" * 8
+
+
+def child_environment(
+    inherited: Mapping[str, str], let_through: Sequence[str], executable: str, scratch: Path
+) -> dict[str, str]:
+    """The whole environment of the zygote.
+
+    ``let_through`` adds names to those of LET_THROUGH, and wins over FIXED.
+
+    >>> made = child_environment({"PATH": "/x", "TOKEN": "t"}, ["TOKEN"], "/opt/bin/python", Path("/tmp/s"))
+    >>> made["TOKEN"], made["PATH"], made["PYTHONHASHSEED"]
+    ('t', '/opt/bin:/usr/local/bin:/usr/bin:/bin', '0')
+    """
+    made = {name: inherited[name] for name in LET_THROUGH if name in inherited}
+    made |= FIXED
+    made["PATH"] = os.pathsep.join(
+        (os.path.dirname(executable), "/usr/local/bin", "/usr/bin", "/bin")
+    )
+    made["TMPDIR"] = str(scratch / "tmp")
+    made[CHILD_VARIABLE] = ROOT_CHILD
+    libraries = library_path(inherited)
+    if libraries:
+        made["LD_LIBRARY_PATH"] = libraries
+    made |= {name: inherited[name] for name in let_through if name in inherited}
+    return made
+
+
+def library_path(inherited: Mapping[str, str]) -> str:
+    """Folders of shared libraries: libpython's own, since ``$ORIGIN`` fails under Valgrind."""
+    folders = inherited.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        folders.append(str(sysconfig.get_config_var("LIBDIR")))
+    return os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
+
+
+def valgrind_command(valgrind: str, scratch: Path, log: Path) -> list[str]:
+    """Valgrind's part of the command line.
+
+    ``--command-line-only`` keeps a project's ``.valgrindrc`` out; ``--vgdb=no`` leaves no FIFO
+    behind; dumps go to a folder of the run, never to the working folder, whose listing is
+    part of what the import system sees.
+    """
+    return [
+        valgrind,
+        "--tool=callgrind",
+        "--command-line-only=yes",
+        "--vgdb=no",
+        "--error-exitcode=0",
+        "--quiet",
+        f"--log-file={log}",
+        "--instr-atstart=no",
+        "--collect-atstart=no",
+        f"--callgrind-out-file={scratch / 'dumps' / 'out.%p'}",
+    ]
+
+
+def python_command(executable: str, package_folder: Path, scratch: Path) -> list[str]:
+    """Python's part. ``-S``: site is run later, once the import system sees only importable names."""
+    bootstrap = package_folder / "callgrind" / "bootstrap.py"
+    return [executable, "-S", str(bootstrap), str(scratch)]

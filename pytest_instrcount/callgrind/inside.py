@@ -1,0 +1,369 @@
+"""Pytest inside the zygote: the same configuration as outside, one file per child, one test per grandchild.
+
+    root          configuration, plugins, rootdir's conftest
+      file child  collects one test file with its own chain of conftests
+        test child  runs one test, repeats and counts it, sends its reports, ends
+
+Nothing here decides what a count means; that is done natively, from the dumps.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import io
+import os
+import pickle
+import random
+import socket
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.channel import Channel, Message
+from pytest_instrcount.callgrind.child import (
+    Counter,
+    Line,
+    end,
+    die_with_parent,
+    load_requests,
+    serve,
+    thread_count,
+)
+from pytest_instrcount.callgrind.command import CHILD_VARIABLE
+from pytest_instrcount.callgrind.collect import only_collect
+from pytest_instrcount.callgrind.repeat import Phase, RepetitionFailed, Repeater, run_phase
+from pytest_instrcount.fixture import InstrCount
+from pytest_instrcount.stash import COUNTING, INSIDE
+
+
+def main(plan: Message, loader: Any) -> None:
+    """Become the zygote: configure pytest once, then fork for whoever asks. Never returns."""
+    die_with_parent()
+    line = _take_line_from_standard_input()
+    random.seed(0)
+    config = pytest.Config.fromdictargs(
+        {name: pickle.loads(base64.b64decode(value)) for name, value in plan["options"]},
+        plan["args"],
+    )
+    config.stash[INSIDE] = True
+    config.pluginmanager.register(Zygote(config, line, plan, loader), "instrcount-zygote")
+    status = config.hook.pytest_cmdline_main(config=config)
+    # Only a session that could not be started comes back.
+    line.channel.send({"kind": "unready", "why": f"pytest ended with {status!r}"})
+    end()
+
+
+def _take_line_from_standard_input() -> Line:
+    """The supervisor is on descriptor 0; tests find nothing there."""
+    hand = socket.socket(fileno=os.dup(0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    line = Line.take(hand)
+    hand.close()
+    return line
+
+
+class QuietReporter:
+    """Stands where plugins look for the terminal reporter; has no hooks, so it prints nothing."""
+
+    def __init__(self, reporter: Any) -> None:
+        self._reporter = reporter
+
+    def __dir__(self) -> list[str]:
+        return []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("pytest_"):
+            raise AttributeError(name)
+        return getattr(self._reporter, name)
+
+
+class Zygote:
+    """The plugin that takes over where pytest would collect and run."""
+
+    def __init__(
+        self, config: pytest.Config, line: Line, plan: Message, loader: Any
+    ) -> None:
+        self._config = config
+        self._line = line
+        self._plan = plan
+        self._loader = loader
+        self._sink = io.StringIO()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        manager = config.pluginmanager
+        reporter = manager.unregister(name="terminalreporter")
+        if reporter is not None:
+            quiet = QuietReporter(type(reporter)(config, self._sink))
+            manager.register(quiet, "terminalreporter")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> bool:
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        requests = load_requests()
+        # Throws away what starting up has translated: every child's START would have to.
+        requests.start()
+        requests.stop()
+        gc.collect()
+        gc.freeze()
+        self._line.channel.send(
+            {"kind": "ready", "threads": thread_count(), "compiled": self._loader.compiled}
+        )
+        line = serve(self._line)
+        try:
+            line = self._collect_file(session, line)
+            TestChild(session, line.channel, self._sink, self._loader, self._plan["scratch"]).run()
+        except BaseException as error:  # noqa: BLE001 - the last word of this process
+            line.channel.send({"kind": "broken", "why": f"{type(error).__name__}: {error}"})
+        end()
+        return True
+
+    def _collect_file(self, session: pytest.Session, line: Line) -> Line:
+        """Collect the file that the supervisor names, then fork; returns in the test's child."""
+        order = line.channel.receive()
+        os.environ[CHILD_VARIABLE] = order["child"]
+        path = order["path"]
+        restart_capture(self._config)
+        random.seed(0)
+        listener = CollectListener()
+        self._config.pluginmanager.register(listener)
+        why = ""
+        try:
+            with only_collect(path, self._config):
+                session.perform_collect([path])
+        except pytest.UsageError as error:
+            why = "\n".join(map(str, error.args))
+        self._config.pluginmanager.unregister(listener)
+        session._instrcount_items = {item.nodeid: item for item in session.items}
+        random.seed(0)
+        gc.collect()
+        gc.freeze()
+        line.channel.send(
+            {
+                "kind": "collected",
+                "ids": list(session._instrcount_items),
+                "problem": "\n".join([*listener.problems, why]).strip(),
+                "threads": thread_count(),
+                "compiled": self._loader.compiled,
+            }
+        )
+        return serve(line)
+
+
+class CollectListener:
+    """Keeps the text of collectors that failed."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.problems.append(str(report.longrepr))
+
+
+def restart_capture(config: pytest.Config) -> None:
+    """Open capture files of this process's own: inherited ones share their position in the file."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    if manager is not None:
+        manager.stop_global_capturing()
+        manager.start_global_capturing()
+        manager.suspend_global_capture()
+
+
+class TestChild:
+    """Runs one test through pytest's protocol, counts it and reports. Pytest collects no class of a plugin."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        session: pytest.Session,
+        channel: Channel,
+        sink: io.StringIO,
+        loader: Any,
+        scratch: str,
+    ) -> None:
+        self._session = session
+        self._config = session.config
+        self._channel = channel
+        self._sink = sink
+        self._loader = loader
+        self._scratch = scratch
+        self._reports: list[Any] = []
+        self._warnings: dict[tuple[Any, ...], Message] = {}
+        self._compiled = loader.compiled
+        self._problem = ""
+        self._counter: Counter | None = None
+
+    # The story of a test.
+
+    def run(self) -> None:
+        """Take the order, run the test, send the result and end."""
+        order = self._channel.receive()
+        self._order = order
+        item = self._session._instrcount_items[order["nodeid"]]
+        self._prepare_process(order["child"])
+        self._counter = Counter(self._channel, pilot=bool(order["pilot"]))
+        self._config.stash[COUNTING] = self._make_fixture
+        self._config.pluginmanager.register(self, "instrcount-test-child")
+        ended = {}
+        try:
+            self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        except pytest.exit.Exception as error:
+            ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
+        except KeyboardInterrupt:
+            ended = {"ended": "interrupt"}
+        self._channel.send(self._result(item) | ended)
+        end()
+
+    def _prepare_process(self, child: str) -> None:
+        os.environ[CHILD_VARIABLE] = child
+        restart_capture(self._config)
+        factory = getattr(self._config, "_tmp_path_factory", None)
+        if factory is not None:
+            self._config.option.basetemp = os.path.join(self._scratch, "tmp", child)
+            self._config._tmp_path_factory = type(factory).from_config(
+                self._config, _ispytest=True
+            )
+        random.seed(0)
+
+    def _result(self, item: pytest.Item) -> Message:
+        serialize = self._config.hook.pytest_report_to_serializable
+        counted = self._counter.counted if self._counter is not None else None
+        return {
+            "kind": "result",
+            "reports": [serialize(config=self._config, report=each) for each in self._reports],
+            "warnings": list(self._warnings.values()),
+            "shown": self._sink.getvalue(),
+            "counted": None if counted is None else [counted.warmup, counted.calls],
+            "problem": self._problem,
+            "modules": sorted(
+                {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
+            ),
+            "compiled": self._loader.compiled - self._compiled,
+        }
+
+    # Hooks that are ours while the one test runs.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Function) -> bool:
+        repeater = Repeater(item)
+        with self._presented():
+            passed = self._phase(item, "setup")
+            if passed:
+                self._show_test(item)
+                passed = self._phase(item, "call")
+            passed = self._phase(item, "teardown", repeater.sibling) and passed
+        if passed and "instrcount" not in item.fixturenames:
+            self._count_body(repeater)
+        elif passed and self._counter.counted is None:
+            self._problem = "the test takes the instrcount fixture and never calls it"
+        with self._presented():
+            self._finish(item)
+        return True
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)
+
+    @pytest.hookimpl
+    def pytest_warning_recorded(
+        self, warning_message: Any, when: str, nodeid: str, location: Any
+    ) -> None:
+        if when != "runtest":
+            return  # collection and configuration warn outside as well
+        category = warning_message.category
+        message: Message = {
+            "text": str(warning_message.message),
+            "module": category.__module__,
+            "category": category.__qualname__,
+            "filename": warning_message.filename,
+            "lineno": warning_message.lineno,
+            "nodeid": nodeid,
+            "when": when,
+        }
+        self._warnings[tuple(message.values())] = message
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_timeout_set_timer(self) -> bool:
+        """pytest-timeout's clock is off: all is slower here, and the supervisor has a limit."""
+        return True
+
+    # Phases.
+
+    def _phase(self, item: Any, when: Phase, nextitem: Any = None) -> bool:
+        """One phase as pytest runs it; returns whether it passed (an expected failure did not)."""
+        if when == "setup" and not item._request:
+            item._initrequest()
+        call = run_phase(item, when, nextitem)
+        if call.excinfo is not None:
+            self._present_failure()
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        item.ihook.pytest_runtest_logreport(report=report)
+        return bool(report.passed) and not hasattr(report, "wasxfail")
+
+    def _finish(self, item: Any) -> None:
+        """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""
+        call = pytest.CallInfo.from_call(
+            lambda: self._session._setupstate.teardown_exact(None),
+            when="teardown",
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
+        )
+        if call.excinfo is not None:
+            self._present_failure()
+            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+            self._reports = [each for each in self._reports if each.when != "teardown"]
+            self._reports.append(report)
+
+    # Counting.
+
+    def _count_body(self, repeater: Repeater) -> None:
+        """The marker alone: the test function, with fresh function-scoped fixtures each time."""
+        assert self._counter is not None
+        try:
+            repeater.count(self._counter)
+        except (pytest.exit.Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a test may raise
+            self._present_failure()
+            shown = str(error) if isinstance(error, RepetitionFailed) else traceback.format_exc()
+            self._problem = (
+                "the test passed once and failed when it was repeated: it leaves something behind "
+                f"that the next call finds\n{shown}"
+            )
+
+    def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
+        return InstrCount(request.node.nodeid, self._counter)
+
+    # What the user asked to see. It comes after the fork and only where it is needed, so that
+    # no choice of presentation changes a count.
+
+    @contextmanager
+    def _presented(self) -> Iterator[None]:
+        """Verbosity as outside; fixtures are always shown, and outside it is decided who sees it."""
+        option = self._config.option
+        before = option.verbose, option.setupshow
+        option.verbose, option.setupshow = self._order["verbose"], True
+        yield
+        option.verbose, option.setupshow = before
+
+    def _present_failure(self) -> None:
+        self._channel.send({"kind": "presentation"})
+        for name, value in self._channel.receive().items():
+            setattr(self._config.option, name, value)
+
+    def _show_test(self, item: Any) -> None:
+        used = ", ".join(sorted(item.fixturenames))
+        self._sink.write(f"\n        {item.nodeid}")
+        self._sink.write(f" (fixtures used: {used})" if used else "")
+

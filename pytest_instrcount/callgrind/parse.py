@@ -1,0 +1,310 @@
+"""callgrind.out -> Profile: pure, streaming, and never anything raised but InstrcountError.
+
+The format is described in Valgrind's manual ("Callgrind Format Specification"); where that is
+silent, what ``callgrind/dump.c`` writes counts:
+
+- ``fl=`` holds until the next ``fl=``, whatever ``fi=`` and ``fe=`` come between: those only say
+  which file the following lines of code were inlined from.
+- ``cfi=`` and ``cob=`` hold for one call. Left out, they mean the file that is current (``fi=``
+  included) and the object of the calling function. A call that cost nothing has no ``calls=``.
+- ``summary:`` is of no use after client requests (0, or a negative number as an unsigned one).
+  ``totals:`` is what Callgrind added up while printing: a sum that differs from it is damage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+
+# What cost lines begin with: a line number, an address, or a distance to the one before.
+_COST = frozenset("0123456789+-*")
+_UNKNOWN = "???"
+# "'2" behind a name: Callgrind keeps the deeper levels of a recursion apart (--separate-recs).
+_RECURSION = re.compile(r"'[0-9]+$")
+_REFERENCE = re.compile(r"\([0-9]+\)")
+# Lines of the body that hold neither a count nor a name of ours.
+_IGNORED = ("#", "rec", "ln=", "bb=", "summary:")
+# Lines that open a part; each part that was opened must reach its totals.
+_OPENING = ("part:", "positions:", "events:")
+_HEADER = re.compile(rb"^(part|positions|events|totals):(.*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one function cost: ``ir`` instructions of its own, in ``calls`` calls."""
+
+    #: exclusive: without the functions it called, with what was inlined into it
+    ir: int
+    #: from all call sites, recursive ones too; 0 if it was running before counting began
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Counts of one dump, or of a difference of two: then rows can be negative.
+
+    >>> rows = {"a.c:f": Row(7, 1), "b.c:g": Row(3, 1)}
+    >>> Profile(10, rows) - Profile(3, {"b.c:g": Row(3, 1)})
+    Profile(total=7, rows={'a.c:f': Row(ir=7, calls=1)})
+    """
+
+    #: sum of all rows, in instructions
+    total: int
+    #: ``file:function`` -> counts; ``???:function [object]`` where the source file is not known
+    rows: Mapping[str, Row]
+
+    def __sub__(self, other: Profile) -> Profile:
+        """Row by row; rows that become (0, 0) vanish."""
+        if not isinstance(other, Profile):
+            return NotImplemented
+        nothing = Row(0, 0)
+        rows: dict[str, Row] = {}
+        for name in {**self.rows, **other.rows}:
+            a, b = self.rows.get(name, nothing), other.rows.get(name, nothing)
+            if a != b:
+                rows[name] = Row(a.ir - b.ir, a.calls - b.calls)
+        return Profile(self.total - other.total, rows)
+
+
+def sum_profiles(profiles: Iterable[Profile]) -> Profile:
+    """Add up, row by row; nothing at all is a total of 0.
+
+    >>> sum_profiles([Profile(7, {"a.c:f": Row(7, 1)}), Profile(5, {"a.c:f": Row(5, 1)})])
+    Profile(total=12, rows={'a.c:f': Row(ir=12, calls=2)})
+    """
+    total = 0
+    rows: dict[str, Row] = {}
+    for profile in profiles:
+        total += profile.total
+        for name, row in profile.rows.items():
+            before = rows.get(name)
+            rows[name] = row if before is None else Row(before.ir + row.ir, before.calls + row.calls)
+    return Profile(total, rows)
+
+
+def parse_profile(source: Path | Iterable[str]) -> Profile:
+    """Read a callgrind.out, from its file or its lines; several parts are summed.
+
+    Raises InstrcountError ``profile-damaged`` for whatever is not a complete one.
+
+    >>> lines = ["events: Ir", "fl=(1) /src/a.c", "fn=(1) f", "12 7", "totals: 7"]
+    >>> parse_profile(lines)
+    Profile(total=7, rows={'a.c:f': Row(ir=7, calls=0)})
+    """
+    reading = _Reading()
+    try:
+        if isinstance(source, Path):
+            # numbers are ASCII, names may hold any byte
+            with source.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                reading.read_parts(map(str.rstrip, file))
+        else:
+            reading.read_parts(map(str.rstrip, source))
+        return reading.profile()
+    except (OSError, ValueError) as error:
+        raise _damaged(source, error) from error
+
+
+def read_total(path: Path) -> int:
+    """Only the instructions of a whole callgrind.out, without its functions.
+
+    Raises InstrcountError ``profile-damaged`` like parse_profile, but looks at the totals alone.
+    """
+    try:
+        return _sum_totals(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(source: Path | Iterable[str], error: Exception) -> InstrcountError:
+    where = str(source) if isinstance(source, Path) else "the dump"
+    return InstrcountError(
+        "profile-damaged",
+        f"{where} is not a complete Callgrind profile: {error}",
+        "look for free memory and disk space (free -h; df -h), then: pytest --instrcount",
+    )
+
+
+def _sum_totals(content: bytes) -> int:
+    total = 0
+    column: int | None = None
+    opened = ended = False
+    for found in _HEADER.finditer(content):
+        kind, words = found[1].decode(), found[2].decode("ascii", "replace").split()
+        if kind == "totals":
+            if column is None and opened:
+                raise ValueError("it names no events")
+            if column is None:
+                continue
+            # without the end of its line, the number may be cut short
+            if found.end() == len(content):
+                raise ValueError("it ends within its totals")
+            total += _count(words, column)
+            column, opened, ended = None, False, True
+        elif column is not None:
+            raise ValueError("a part has no totals")
+        else:
+            opened = True
+            if kind == "events":
+                column = _ir_column(words)
+    if opened or not ended:
+        raise ValueError("it has no totals")
+    return total
+
+
+def _ir_column(events: list[str]) -> int:
+    if "Ir" not in events:
+        raise ValueError("it does not count instructions (Ir)")
+    return events.index("Ir")
+
+
+def _count(costs: list[str], column: int) -> int:
+    """One event of a line; Callgrind leaves out zeros at the end of a line, but never all."""
+    if not costs:
+        raise ValueError("a line without a count")
+    return int(costs[column]) if column < len(costs) else 0
+
+
+class _Names:
+    """A table of compressed names: ``(12) name`` defines, ``(12)`` refers, ``name`` is itself."""
+
+    def __init__(self, shorten: Callable[[str], str]) -> None:
+        self._shorten = shorten
+        self._known: dict[str, str] = {}
+
+    def __getitem__(self, text: str) -> str:
+        return self._known.get(text) or self._define(text)
+
+    def _define(self, text: str) -> str:
+        reference, _, name = text.partition(" ")
+        if not _REFERENCE.fullmatch(reference):
+            reference = name = text
+        if not name:
+            raise ValueError(f"a name that was never defined: {text[:40]!r}")
+        short = self._known[reference] = self._shorten(name) or _UNKNOWN
+        return short
+
+
+def _only_cost(line: str) -> int:
+    return int(line.partition(" ")[2])
+
+
+def _key(file: str, function: str, obj: str) -> str:
+    return f"{file}:{function} [{obj}]" if file == _UNKNOWN else f"{file}:{function}"
+
+
+class _Reading:
+    """One pass over a file: what was counted so far, and the tables of names.
+
+    The tables outlive a part: appended dumps (--combine-dumps) do not repeat names.
+    """
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._parts = 0
+        self._ir: dict[str, int] = {}
+        self._calls: dict[str, int] = {}
+        self._objects = _Names(lambda path: path.rpartition("/")[2])
+        self._files = _Names(lambda path: path.rpartition("/")[2])
+        self._functions = _Names(lambda name: _RECURSION.sub("", name))
+
+    def profile(self) -> Profile:
+        if not self._parts:
+            raise ValueError("it has no totals")
+        rows = {
+            name: Row(self._ir.get(name, 0), self._calls.get(name, 0))
+            for name in self._ir | self._calls
+        }
+        if any(row.ir < 0 or row.calls < 0 for row in rows.values()):
+            raise ValueError("a count is negative")
+        found = sum(self._ir.values())
+        if found != self._total:
+            raise ValueError(f"its lines add up to {found} instructions, not {self._total}")
+        return Profile(self._total, {name: row for name, row in rows.items() if row != Row(0, 0)})
+
+    def read_parts(self, lines: Iterator[str]) -> None:
+        """All parts of a file; lines between the totals of one and the next are skipped."""
+        for line in lines:
+            if line.startswith(_OPENING):
+                self._read_part(line, lines)
+            elif line.startswith("version:") and line.split()[1:] != ["1"]:
+                raise ValueError(f"a format of another version: {line[:40]!r}")
+
+    def _read_part(self, line: str, lines: Iterator[str]) -> None:
+        positions = 1
+        while not line.startswith("events:"):
+            if line.startswith("positions:"):
+                positions = len(line.split()) - 1
+            line = next(lines, "totals:")
+            if line.startswith("totals:"):
+                raise ValueError("it names no events")
+        events = line.split()[1:]
+        column = _ir_column(events)
+
+        def cost(line: str) -> int:
+            return _count(line.split()[positions:], column)
+
+        # the usual case has a faster way
+        usual = events == ["Ir"] and positions == 1
+        totals = self._read_body(lines, _only_cost if usual else cost)
+        self._total += _count(totals.split()[1:], column)
+        self._parts += 1
+
+    def _read_body(self, lines: Iterator[str], cost: Callable[[str], int]) -> str:
+        """The lines up to ``totals:``, which is returned. One loop, for speed."""
+        files, objects, functions = self._files, self._objects, self._functions
+        ir_of, calls_of = self._ir, self._calls
+        obj = file = current_file = _UNKNOWN
+        function = _key(_UNKNOWN, _UNKNOWN, _UNKNOWN)
+        called = called_file = called_obj = ""
+        ir = 0
+        for line in lines:
+            if line[:1] in _COST:
+                ir += cost(line)
+                continue
+            kind, _, rest = line.partition("=")
+            if kind in ("fi", "fe"):
+                current_file = files[rest]
+            elif kind == "cfn":
+                called = _key(called_file or current_file, functions[rest], called_obj or obj)
+                called_file = called_obj = ""
+            elif kind == "calls":
+                if not called:
+                    raise ValueError("a call of nothing")
+                calls_of[called] = calls_of.get(called, 0) + int(rest.partition(" ")[0])
+                called = ""
+                # what the called functions cost inclusively is not the caller's own
+                _skip_cost(lines)
+            elif kind in ("cfi", "cfl"):
+                called_file = files[rest]
+            elif kind == "cob":
+                called_obj = objects[rest]
+            elif kind == "fn":
+                ir_of[function] = ir_of.get(function, 0) + ir
+                ir = 0
+                function, current_file = _key(file, functions[rest], obj), file
+            elif kind == "fl":
+                file = files[rest]
+            elif kind == "ob":
+                obj = objects[rest]
+            elif kind in ("jump", "jcnd"):
+                # followed by where the jump starts, without a cost
+                _skip_cost(lines)
+            elif line.startswith("totals:"):
+                ir_of[function] = ir_of.get(function, 0) + ir
+                return line
+            elif kind == "jfi":
+                files[rest]
+            elif kind in ("jfn", "frfn"):
+                functions[rest]
+            elif line and not line.startswith(_IGNORED):
+                raise ValueError(f"a line that says nothing: {line[:40]!r}")
+        raise ValueError("it has no totals")
+
+
+def _skip_cost(lines: Iterator[str]) -> None:
+    if next(lines, "")[:1] not in _COST:
+        raise ValueError("a call without its cost")

@@ -1,0 +1,219 @@
+"""Processes under Valgrind as the supervisor sees them: started, given orders, reaped, ended."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.callgrind.channel import (
+    BECOME,
+    FORK,
+    Channel,
+    ChannelClosed,
+)
+
+#: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
+ORDER_SECONDS = 60.0
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_TAIL_LINES = 12
+
+
+def prctl(option: int, value: int) -> None:
+    """``prctl(2)``; errors are ignored, as both options are safety nets."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant that loses its own."""
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL, if the process still is."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+@dataclass(slots=True, eq=False)
+class Parent:
+    """A process that forks on order: the root zygote, or a file's child."""
+
+    pid: int
+    channel: Channel
+    hand: socket.socket
+
+    def fork(self) -> Parent:
+        """Order a fork; returns the child. Raises ChannelClosed."""
+        return self._order_child(FORK)
+
+    def become(self) -> Parent:
+        """Order the process to go on as its own child; returns it under its new line."""
+        return self._order_child(BECOME)
+
+    def _order_child(self, order: bytes) -> Parent:
+        self.order(order)
+        return hand_line(self.hand)
+
+    def order(self, order: bytes) -> None:
+        """Send one order. Raises ChannelClosed."""
+        try:
+            self.channel.socket.sendall(order)
+        except OSError as error:
+            raise ChannelClosed from error
+
+    def close(self) -> None:
+        """Give the line up; the process finds its end closed."""
+        self.channel.close()
+        self.hand.close()
+
+
+def hand_line(hand: socket.socket) -> Parent:
+    """Hand a new line to whoever reads ``hand``, and wait for who it is. Raises ChannelClosed."""
+    ours, theirs = socket.socketpair()
+    our_hand, their_hand = socket.socketpair()
+    try:
+        socket.send_fds(hand, [b"L"], [theirs.fileno(), their_hand.fileno()])
+        theirs.close()
+        their_hand.close()
+        ours.settimeout(ORDER_SECONDS)
+        channel = Channel(ours)
+        pid = channel.receive()["pid"]
+        ours.settimeout(None)
+    except (OSError, ChannelClosed) as error:
+        for each in (ours, theirs, our_hand, their_hand):
+            each.close()
+        raise ChannelClosed from error
+    return Parent(pid, channel, our_hand)
+
+
+def exit_status(pid: int) -> int | None:
+    """The wait status of an ended process that its parent has not let go yet; None if unknown."""
+    try:
+        stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return int(fields[-1]) if fields[0] == "Z" else None
+
+
+@dataclass(slots=True, eq=False)
+class Valgrind:
+    """One Valgrind process that the supervisor started, and the pytest that waits in it."""
+
+    process: subprocess.Popen[bytes]
+    parent: Parent
+    log: Path
+    output: Path
+    threads: int = 1
+    compiled: int = 0
+
+    def end(self) -> None:
+        """Kill the process and everything it forked that has not left its group."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.parent.close()
+
+    def last_words(self, pid: int, start: int = 0) -> str:
+        """The end of what Valgrind said of one process, and of what the process printed itself."""
+        said = [
+            line.partition("== ")[2]
+            for line in read_lines(self.log)
+            if line.startswith((f"=={pid}==", "valgrind:"))
+        ]
+        printed = read_lines(self.output, start)
+        return "\n".join([*said[-_TAIL_LINES:], *printed[-_TAIL_LINES:]]).strip()
+
+
+def read_lines(path: Path, start: int = 0) -> list[str]:
+    """The lines of a file from a byte on; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, path.stat().st_size - (1 << 16)))
+            return file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def start_valgrind(
+    command: list[str], environment: dict[str, str], folder: str, log: Path, output: Path
+) -> Valgrind:
+    """Start a zygote in a process group of its own. Its line waits for it on standard input."""
+    hand, their_hand = socket.socketpair()
+    ours, theirs = socket.socketpair()
+    our_hand, next_hand = socket.socketpair()
+    socket.send_fds(hand, [b"L"], [theirs.fileno(), next_hand.fileno()])
+    with output.open("ab") as printed:
+        process = subprocess.Popen(
+            command,
+            stdin=their_hand,
+            stdout=printed,
+            stderr=printed,
+            env=environment,
+            cwd=folder,
+            preexec_fn=_prepare,
+        )
+    for each in (hand, their_hand, theirs, next_hand):
+        each.close()
+    return Valgrind(process, Parent(process.pid, Channel(ours), our_hand), log, output)
+
+
+def _prepare() -> None:
+    """Between fork and exec: die with the supervisor, stand apart from Ctrl-C, leave no core."""
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end_orphans(known: Callable[[int], bool]) -> None:
+    """Kill and collect children of this process that it does not know: what tests left behind."""
+    for pid in own_children():
+        if not known(pid):
+            kill(pid)
+            try:
+                os.waitpid(pid, 0)
+            except ChildProcessError:
+                pass
+
+
+def own_children() -> list[int]:
+    """Process ids of this process's children, by ``/proc``."""
+    found = []
+    own = os.getpid()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path("/proc", name, "stat").read_text(errors="replace")
+            except OSError:
+                continue
+            if int(stat.rpartition(")")[2].split()[1]) == own:
+                found.append(int(name))
+    return found
+
+
+def describe_status(status: int) -> str:
+    """How a process ended, in words.
+
+    >>> describe_status(11), describe_status(3 << 8)
+    ('was killed by SIGSEGV', 'exited with status 3')
+    """
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            return f"was killed by {signal.Signals(number).name}"
+        except ValueError:
+            return f"was killed by signal {number}"
+    return f"exited with status {os.waitstatus_to_exitcode(status)}"

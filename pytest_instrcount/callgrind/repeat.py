@@ -1,0 +1,131 @@
+"""Repeating a test that carries the marker alone, each time as if it were the first."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+
+from pytest_instrcount.callgrind.child import Counter, seed_random
+from pytest_instrcount.callgrind.requests import Request
+
+_PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
+
+
+Phase = Literal["setup", "call", "teardown"]
+
+
+class RepetitionFailed(Exception):
+    """A test that passed once did not pass when it was repeated."""
+
+
+def run_phase(
+    item: pytest.Item, when: Phase, nextitem: pytest.Item | None
+) -> pytest.CallInfo[None]:
+    """Run one phase of a test as pytest does; ``nextitem`` is for the teardown."""
+    hook = getattr(item.ihook, f"pytest_runtest_{when}")
+    arguments = {"nextitem": nextitem} if when == "teardown" else {}
+    return pytest.CallInfo.from_call(
+        lambda: hook(item=item, **arguments),
+        when=when,
+        reraise=(pytest.exit.Exception, KeyboardInterrupt),
+    )
+
+
+class Sibling(pytest.Item):
+    """Names the neighbour of a test: teardown up to it ends what is function-scoped, and no more."""
+
+    def runtest(self) -> None:
+        """Never run."""
+
+
+class Repeater:
+    """Repetitions of one test with fresh function-scoped fixtures."""
+
+    def __init__(self, item: pytest.Function) -> None:
+        self.item = item
+        self.sibling = Sibling.from_parent(item.parent, name="instrcount-sibling")
+
+    def count(self, counter: Counter) -> None:
+        """Count the test function; only what cannot be repeated by calling it takes all phases."""
+        if self._has_nothing_to_renew():
+            counter.count_call(self.item.obj, (), self._parameters())
+        else:
+            counter.count(self._repeat_phases, apart=True)
+
+    def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
+        for _ in range(times):
+            seed_random()
+            again = self._copy()
+            self._phase(again, "setup")
+            again.obj = between(again.obj, before, after)
+            self._phase(again, "call")
+            self._phase(again, "teardown")
+
+    def _phase(self, item: pytest.Function, when: Phase) -> None:
+        # Reports are made though nobody reads them: fixtures ask how the phase before went.
+        call = run_phase(item, when, self.sibling)
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        if not report.passed:
+            raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
+
+    def _has_nothing_to_renew(self) -> bool:
+        """A plain function, no fixture but its own parameters, and no hook that wants each call."""
+        if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
+            return False
+        if set(self.item.fixturenames) - set(self._parameters()):
+            return False
+        return all(
+            implementation.function.__module__.startswith("_pytest.")
+            for name in _PHASE_HOOKS
+            for implementation in getattr(self.item.ihook, name).get_hookimpls()
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        """The values that ``@pytest.mark.parametrize`` hands to the function itself."""
+        callspec = getattr(self.item, "callspec", None)
+        values = {}
+        for mark in self.item.iter_markers("parametrize"):
+            names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+            if isinstance(names, str):
+                names = [name.strip() for name in names.split(",") if name.strip()]
+            if not (len(mark.args) > 2 or mark.kwargs.get("indirect")):
+                values |= {name: callspec.params[name] for name in names if callspec}
+        return values
+
+    def _copy(self) -> pytest.Function:
+        item: Any = self.item
+        again = type(item).from_parent(
+            item.parent,
+            name=item.name,
+            callspec=getattr(item, "callspec", None),
+            fixtureinfo=item._fixtureinfo,
+            originalname=item.originalname,
+        )
+        again.own_markers[:] = item.own_markers
+        again.keywords.update(item.keywords)
+        return again  # type: ignore[no-any-return]
+
+
+def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:
+    """The function with the two requests right before and right after its own code."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
+            before()
+            await function(*args, **kwargs)
+            after()
+
+        return counted_coroutine
+
+    @functools.wraps(function)
+    def counted(*args: Any, **kwargs: Any) -> None:
+        before()
+        function(*args, **kwargs)
+        after()
+
+    return counted

@@ -1,0 +1,39 @@
+"""How often a call is repeated: chosen by counted instructions, never by a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_instrcount.callgrind.parse import read_total
+
+#: The adaptive interpreter settles after 10 to 20 calls.
+MOST_WARMUP = 20
+MOST_CALLS = 3
+#: What warm-up and counted calls may cost together, in instructions; it is this that shortens
+#: them for long tests.
+WARMUP_IR = 200_000_000
+COUNTED_IR = 50_000_000
+#: From here on, the pilot is the warm-up, and one call is counted.
+LONG_IR = 1_000_000_000
+
+
+def choose_repetition(pilot_ir: int, warmup: int | None, calls: int | None) -> tuple[int, int]:
+    """Warm-up calls and counted calls for a call that cost ``pilot_ir`` instructions.
+
+    What the user or the baseline says wins.
+
+    >>> choose_repetition(300_000, None, None), choose_repetition(2_000_000_000, None, 3)
+    ((20, 3), (0, 3))
+    """
+    if warmup is None:
+        fitting = min(MOST_WARMUP, WARMUP_IR // max(pilot_ir, 1))
+        warmup = 0 if pilot_ir > LONG_IR else max(1, fitting)
+    if calls is None:
+        calls = max(1, min(MOST_CALLS, COUNTED_IR // max(pilot_ir, 1)))
+    return warmup, calls
+
+
+def read_pilot(dumps: Sequence[Path]) -> int:
+    """Instructions of the pilot call, from the first dump of a child."""
+    return read_total(dumps[0]) if dumps else 0

@@ -1,0 +1,172 @@
+"""Client requests: how a program under Callgrind tells it to start, stop, switch and dump.
+
+Valgrind recognises a request by a few instructions that do nothing on a real processor
+(``valgrind.h``, "Architecture-specific definitions"). They are put into an executable page and
+wrapped as built-in functions without arguments, so that a request costs a handful of
+instructions, allocates nothing and always costs the same. ctypes is used to make them, never
+to call them: a call through it costs thousands of instructions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pytest_instrcount.errors import InstrcountError
+
+# callgrind.h: VG_USERREQ_TOOL_BASE('C', 'T') and what follows it.
+_CALLGRIND = (ord("C") << 24) | (ord("T") << 16)
+_ZERO_STATS = _CALLGRIND + 1
+_TOGGLE_COLLECT = _CALLGRIND + 2
+_DUMP_STATS_AT = _CALLGRIND + 3
+_START_INSTRUMENTATION = _CALLGRIND + 4
+_STOP_INSTRUMENTATION = _CALLGRIND + 5
+# valgrind.h: VG_USERREQ__RUNNING_ON_VALGRIND; asks a question whose answer is ignored here.
+_NOTHING = 0x1001
+
+_METH_NOARGS = 0x0004
+_PAGE_BYTES = 4096
+
+Request = Callable[[], None]
+
+
+class _MethodDef(ctypes.Structure):
+    """``PyMethodDef`` of CPython's ``methodobject.h``."""
+
+    _fields_ = [
+        ("ml_name", ctypes.c_char_p),
+        ("ml_meth", ctypes.c_void_p),
+        ("ml_flags", ctypes.c_int),
+        ("ml_doc", ctypes.c_char_p),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of one process, each a built-in function without arguments.
+
+    ``nothing`` runs the same instructions as the others and asks for nothing: code that may or
+    may not want a request calls one or the other, and executes the same either way.
+    """
+
+    start: Request
+    stop: Request
+    zero: Request
+    toggle: Request
+    dump: Request
+    #: zero, then toggle
+    enter: Request
+    #: toggle, then dump: what ran since ``enter`` has a dump of its own
+    leave: Request
+    nothing: Request
+
+
+def x86_64_code(requests: Sequence[int], *, counts_none: bool) -> bytes:
+    """Machine code of ``PyObject *request(PyObject *self, PyObject *)`` that returns ``self``.
+
+    ``requests`` are the addresses of the six words of each request, made one after the other.
+    ``counts_none`` takes a reference to the returned ``None``, which is immortal (and must be
+    left alone) from 3.12 on.
+    """
+    made = [
+        b"\x48\xb8" + struct.pack("<Q", words)  #  mov  rax, words
+        + b"\x31\xd2"  #                            xor  edx, edx   (the default answer)
+        + b"\x48\xc1\xc7\x03\x48\xc1\xc7\x0d"  #    rol  rdi, 3;  rol rdi, 13
+        + b"\x48\xc1\xc7\x3d\x48\xc1\xc7\x33"  #    rol  rdi, 61; rol rdi, 51
+        + b"\x48\x87\xdb"  #                        xchg rbx, rbx
+        for words in requests
+    ]
+    if counts_none:
+        made.append(b"\x48\xff\x07")  #            inc  qword [rdi]
+    return b"".join((*made, b"\x48\x89\xf8\xc3"))  # mov rax, rdi;  ret
+
+
+def aarch64_code(requests: Sequence[int], *, counts_none: bool) -> bytes:
+    """The same for 64-bit ARM. Written from ``valgrind.h``; not yet tried on such a machine."""
+    words = []
+    for arguments in requests:
+        words.append(0xD2800004 | (arguments & 0xFFFF) << 5)  #      movz x4, #..
+        for shift in (1, 2, 3):
+            half = arguments >> 16 * shift & 0xFFFF
+            words.append(0xF2800004 | shift << 21 | half << 5)  #    movk x4, #.., lsl #16*shift
+        words.append(0xD2800003)  #                                  mov  x3, #0
+        for rotation in (3, 13, 51, 61):
+            words.append(0x93CC018C | rotation << 10)  #             ror  x12, x12, #rotation
+        words.append(0xAA0A014A)  #                                  orr  x10, x10, x10
+    if counts_none:
+        words += [0xF9400001, 0x91000421, 0xF9000001]  #   ldr x1,[x0]; add x1,x1,#1; str x1,[x0]
+    words.append(0xD65F03C0)  #                            ret  (self is in x0 already)
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+_CODE = {"x86_64": x86_64_code, "aarch64": aarch64_code}
+
+
+def load_requests() -> Requests:
+    """Make this process's requests.
+
+    Raises InstrcountError ``machine`` on a processor they are not written for, and
+    ``executable-page`` where the system forbids a page that is written and then executed.
+    """
+    machine = platform.machine()
+    code = _CODE.get(machine)
+    if code is None:
+        raise InstrcountError(
+            "machine",
+            f"client requests are not written for {machine}",
+            "run on x86_64 or aarch64",
+        )
+    try:
+        page = mmap.mmap(
+            -1, _PAGE_BYTES, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+        )
+    except OSError as error:
+        raise InstrcountError(
+            "executable-page",
+            f"the system refuses an executable page ({error})",
+            "allow execmem for Python (SELinux: setsebool -P deny_execmem 0)",
+        ) from error
+    base = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    used = 0
+
+    def put(data: bytes) -> int:
+        nonlocal used
+        address = base + used
+        page[used : used + len(data)] = data
+        used += (len(data) + 15) // 16 * 16
+        return address
+
+    new_function = ctypes.pythonapi.PyCFunction_NewEx
+    new_function.restype = ctypes.py_object
+    new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+
+    def make(name: bytes, *requests: tuple[int, int]) -> Request:
+        words = [put(struct.pack("<6Q", *request, 0, 0, 0, 0)) for request in requests]
+        body = code(words, counts_none=sys.version_info < (3, 12))
+        method = _MethodDef(name, put(body), _METH_NOARGS, None)
+        _kept.append(method)
+        function: Request = new_function(ctypes.addressof(method), None, None)
+        return function
+
+    _kept.append(page)
+    zero, toggle = (_ZERO_STATS, 0), (_TOGGLE_COLLECT, 0)
+    dump = (_DUMP_STATS_AT, put(b"instrcount\0"))
+    return Requests(
+        start=make(b"start", (_START_INSTRUMENTATION, 0)),
+        stop=make(b"stop", (_STOP_INSTRUMENTATION, 0)),
+        zero=make(b"zero", zero),
+        toggle=make(b"toggle", toggle),
+        dump=make(b"dump", dump),
+        enter=make(b"enter", zero, toggle),
+        leave=make(b"leave", toggle, dump),
+        nothing=make(b"nothing", (_NOTHING, 0)),
+    )
+
+
+#: The functions point into these; they live as long as the process.
+_kept: list[object] = []

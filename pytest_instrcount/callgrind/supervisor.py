@@ -1,0 +1,636 @@
+"""The process between pytest and Valgrind: it starts the zygote, hands out work, watches, ends.
+
+It is nobody's child (a test that calls ``os.wait()`` must not find it) and Valgrind's only
+parent. It has one thread, waits in one place, and ends when pytest does, however pytest ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import selectors
+import shutil
+import socket
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_instrcount.callgrind.channel import (
+    REAP,
+    REPETITION,
+    Channel,
+    ChannelClosed,
+    Message,
+)
+from pytest_instrcount.callgrind.process import (
+    ORDER_SECONDS,
+    Parent,
+    Valgrind,
+    adopt_orphans,
+    describe_status,
+    end_orphans,
+    exit_status,
+    kill,
+    start_valgrind,
+)
+from pytest_instrcount.callgrind.repetition import choose_repetition, read_pilot
+
+#: A zygote that dies so often without a single result in between will not do better next time.
+_DEATHS_IN_A_ROW = 3
+
+
+@dataclass(slots=True, eq=False)
+class Test:
+    """One test to measure, as pytest asked for it."""
+
+    index: int
+    order: Message
+    tries: int = 0
+    recompiled: bool = False
+    threads: bool = False
+    #: What killed the zygote under it, the last time.
+    why: str = ""
+
+    @property
+    def path(self) -> str:
+        return str(self.order["path"])
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a process of its own."""
+        return self.threads or self.order["isolation"] == "process"
+
+
+@dataclass(slots=True, eq=False)
+class FileChild:
+    """A fork of the zygote that has one test file imported."""
+
+    path: str
+    parent: Parent
+    valgrind: Valgrind
+    deadline: float
+    #: Set where the whole process belongs to one test.
+    only: Test | None = None
+    collected: Message | None = None
+    running: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One test that is being measured now."""
+
+    test: Test
+    parent: Parent
+    file: FileChild
+    deadline: float
+    output_start: int
+    child: str
+    pidfd: int = -1
+    result: Message | None = None
+    timed_out: bool = False
+    piloted: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.parent.pid
+
+    @property
+    def channel(self) -> Channel:
+        return self.parent.channel
+
+
+@dataclass(slots=True, eq=False)
+class Starting:
+    """A Valgrind process on its way to its first order; ``only`` is set where it is for one test."""
+
+    valgrind: Valgrind
+    deadline: float
+    only: Test | None = None
+
+
+@dataclass(slots=True)
+class Supervisor:
+    """The event loop. ``native`` is the channel to pytest."""
+
+    native: Channel
+    setup: Message
+    selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
+    zygote: Valgrind | None = None
+    starting: list[Starting] = field(default_factory=list)
+    files: dict[str, FileChild] = field(default_factory=dict)
+    alone: list[FileChild] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    waiting: deque[Test] = field(default_factory=deque)
+    deaths: int = 0
+    restarted: bool = False
+    refreshed: set[str] = field(default_factory=set)
+    zygotes: int = 0
+
+    # The loop.
+
+    def run(self) -> None:
+        """Serve until pytest says stop or ends."""
+        self.selector.register(self.native, selectors.EVENT_READ, self.on_native)
+        native = open_pidfd(self.setup["pid"])
+        if native >= 0:
+            self.selector.register(native, selectors.EVENT_READ, self.on_native_end)
+        self.start_zygote(None)
+        try:
+            while True:
+                self.schedule()
+                for key, _ in self.selector.select(self.seconds_to_deadline()):
+                    if self.selector.get_map().get(key.fd) is key:
+                        key.data()
+                self.enforce_deadlines()
+        except (ChannelClosed, _Stopped):
+            pass
+        finally:
+            self.end_all()
+
+    def on_native(self) -> None:
+        self.native.fill()
+        while (message := self.native.pop()) is not None:
+            if message["kind"] == "stop":
+                raise _Stopped
+            first = message["first"]
+            self.waiting.extend(
+                Test(first + offset, order) for offset, order in enumerate(message["tests"])
+            )
+
+    def on_native_end(self) -> None:
+        raise _Stopped
+
+    def end_all(self) -> None:
+        for each in [self.zygote, *(start.valgrind for start in self.starting)]:
+            if each is not None:
+                each.end()
+        for file in self.alone:
+            file.valgrind.end()
+        end_orphans(lambda pid: False)
+        shutil.rmtree(self.setup["scratch"], ignore_errors=True)
+
+    # Starting.
+
+    def start_zygote(self, only: Test | None) -> None:
+        self.zygotes += 1
+        scratch = Path(self.setup["scratch"])
+        log = scratch / f"valgrind{self.zygotes:04}.log"
+        output = scratch / f"output{self.zygotes:04}.log"
+        command = [part.replace("{log}", str(log)) for part in self.setup["command"]]
+        deadline = time.monotonic() + self.setup["timeout"]
+        try:
+            valgrind = start_valgrind(
+                command, self.setup["environment"], self.setup["folder"], log, output
+            )
+        except OSError as error:
+            self.fatal(f"Valgrind could not be started: {error}")
+            return
+        start = Starting(valgrind, deadline, only)
+        self.starting.append(start)
+        self.selector.register(
+            valgrind.parent.channel, selectors.EVENT_READ, lambda: self.on_starting(start)
+        )
+
+    def on_starting(self, start: Starting) -> None:
+        valgrind = start.valgrind
+        try:
+            valgrind.parent.channel.fill()
+            message = valgrind.parent.channel.pop()
+            if message is not None and message["kind"] == "hello":
+                message = valgrind.parent.channel.pop()
+            if message is None:
+                return
+        except ChannelClosed:
+            message = {"kind": "unready", "why": ""}
+        self.selector.unregister(valgrind.parent.channel)
+        self.starting.remove(start)
+        if message["kind"] != "ready":
+            self.on_unready(start, message["why"])
+            return
+        valgrind.threads, valgrind.compiled = message["threads"], message["compiled"]
+        if start.only is not None:
+            self.open_alone(start.only, valgrind)
+        elif valgrind.compiled and not self.restarted and not self.setup["dont_write_bytecode"]:
+            # Byte code was written on the way: from now on it is read, and the heap is another.
+            self.restarted = True
+            valgrind.end()
+            self.start_zygote(None)
+        else:
+            self.zygote = valgrind
+            self.selector.register(
+                valgrind.parent.channel, selectors.EVENT_READ, self.on_zygote_end
+            )
+            self.native.send({"kind": "ready", "threads": valgrind.threads})
+
+    def on_unready(self, start: Starting, why: str) -> None:
+        start.valgrind.process.poll()
+        start.valgrind.end()
+        status = describe_popen(start.valgrind.process.returncode)
+        words = start.valgrind.last_words(start.valgrind.process.pid)
+        text = "\n".join(filter(None, (why or f"the process {status}", words)))
+        if start.only is not None:
+            self.give_problem(start.only, f"no process of its own could be started: {text}")
+        else:
+            self.fatal(text)
+
+    def fatal(self, why: str) -> None:
+        self.native.send({"kind": "fatal", "why": why})
+        raise _Stopped
+
+    # Scheduling.
+
+    def schedule(self) -> None:
+        """Start as much as there are cores for, in the order in which pytest wants the results."""
+        skipped: list[Test] = []
+        while self.waiting and self.busy() < self.setup["jobs"]:
+            test = self.waiting.popleft()
+            if not self.advance(test):
+                skipped.append(test)
+        self.waiting.extendleft(reversed(skipped))
+        self.close_idle_files()
+
+    def busy(self) -> int:
+        collecting = sum(not file.collected for file in (*self.files.values(), *self.alone))
+        alone = sum(start.only is not None for start in self.starting)
+        return len(self.runs) + collecting + alone
+
+    def advance(self, test: Test) -> bool:
+        """Take the next step for a test; False if it has to wait for something."""
+        if test.alone or (self.zygote is not None and self.zygote.threads > 1):
+            self.start_zygote(test)
+            return True
+        if self.zygote is None:
+            return False
+        file = self.files.get(test.path)
+        if file is None:
+            self.open_file(test.path)
+            return False
+        if file.collected is None:
+            return False
+        if file.collected["threads"] > 1 and not file.collected["problem"]:
+            test.threads = True
+            return self.advance(test)
+        if self.check_collected(test, file):
+            self.start_run(test, file)
+        return True
+
+    def open_file(self, path: str) -> None:
+        assert self.zygote is not None
+        try:
+            parent = self.zygote.parent.fork()
+        except ChannelClosed:
+            self.on_zygote_end()
+            return
+        self.files[path] = self.begin_collecting(path, parent, self.zygote, None)
+
+    def open_alone(self, test: Test, valgrind: Valgrind) -> None:
+        parent = valgrind.parent.become()
+        self.alone.append(self.begin_collecting(test.path, parent, valgrind, test))
+
+    def begin_collecting(
+        self, path: str, parent: Parent, valgrind: Valgrind, only: Test | None
+    ) -> FileChild:
+        file = FileChild(
+            path, parent, valgrind, time.monotonic() + self.setup["timeout"], only
+        )
+        parent.channel.send({"path": path, "child": child_name(path)})
+        self.selector.register(
+            parent.channel, selectors.EVENT_READ, lambda: self.on_file(file)
+        )
+        return file
+
+    def on_file(self, file: FileChild) -> None:
+        try:
+            file.parent.channel.fill()
+            message = file.parent.channel.pop()
+            if message is None:
+                return
+        except ChannelClosed:
+            message = None
+        if message is None or message["kind"] != "collected":
+            self.on_file_end(file, "" if message is None else message["why"])
+            return
+        self.selector.unregister(file.parent.channel)
+        fresh = message["compiled"] > file.valgrind.compiled
+        if fresh and file.only is None and file.path not in self.refreshed:
+            self.refreshed.add(file.path)
+            if not self.setup["dont_write_bytecode"]:
+                self.close_file(file)
+                return
+        file.collected = message
+        if file.only is not None and self.check_collected(file.only, file):
+            self.start_run(file.only, file)
+        elif file.only is not None:
+            self.close_file(file)
+
+    def check_collected(self, test: Test, file: FileChild) -> bool:
+        assert file.collected is not None
+        nodeid, ids = test.order["nodeid"], file.collected["ids"]
+        if nodeid in ids:
+            return True
+        problem = file.collected["problem"]
+        if problem:
+            self.give_problem(test, f"its file could not be collected under Valgrind:\n{problem}")
+        else:
+            near = "\n".join(f"  {each}" for each in ids[:20]) or "  (no test at all)"
+            self.give_problem(
+                test,
+                f"outside Valgrind this test is {nodeid}\nunder Valgrind its file has\n{near}\n"
+                "ids must be the same in every process: an id made from a set or an address is not",
+            )
+        return False
+
+    # Running.
+
+    def start_run(self, test: Test, file: FileChild) -> None:
+        child = child_name(test.order["nodeid"])
+        try:
+            parent = file.parent.fork() if file.only is None else file.parent.become()
+            parent.channel.send(
+                {
+                    "nodeid": test.order["nodeid"],
+                    "child": child,
+                    "pilot": int(test.order["pilot"]),
+                    "verbose": test.order["verbose"],
+                }
+            )
+        except ChannelClosed:
+            self.waiting.appendleft(test)
+            self.on_file_end(file, "")
+            return
+        test.tries += 1
+        file.running += 1
+        deadline = time.monotonic() + test.order["timeout"]
+        size = file.valgrind.output.stat().st_size
+        run = Run(test, parent, file, deadline, size, child)
+        run.pidfd = open_pidfd(run.pid)
+        self.runs.append(run)
+        self.selector.register(run.channel, selectors.EVENT_READ, lambda: self.on_run(run))
+        if run.pidfd >= 0:
+            self.selector.register(run.pidfd, selectors.EVENT_READ, lambda: self.on_run_end(run))
+        self.native.send({"kind": "started", "index": test.index})
+
+    def on_run(self, run: Run) -> None:
+        try:
+            run.channel.fill()
+            while (message := run.channel.pop()) is not None:
+                self.on_run_message(run, message)
+        except ChannelClosed:
+            self.on_run_end(run)
+
+    def on_run_message(self, run: Run, message: Message) -> None:
+        if message["kind"] == "pilot":
+            run.piloted = bool(run.test.order["pilot"]) and None in (
+                message["warmup"],
+                message["calls"],
+            )
+            total = read_pilot(self.dumps(run)) if run.piloted else 0
+            chosen = choose_repetition(
+                total,
+                message["warmup"] if message["warmup"] is not None else run.test.order["warmup"],
+                message["calls"] if message["calls"] is not None else run.test.order["calls"],
+            )
+            run.channel.socket.sendall(REPETITION.pack(*chosen))
+        elif message["kind"] == "presentation":
+            run.channel.send(self.setup["presentation"])
+        else:
+            run.result = message
+
+    def dumps(self, run: Run) -> list[Path]:
+        """The dumps of a child, in the order in which they were made."""
+        stem = Path(self.setup["scratch"], "dumps", f"out.{run.pid}")
+        found = []
+        while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
+            found.append(path)
+        return found
+
+    def on_run_end(self, run: Run) -> None:
+        """The child is gone: give its result, or say how it ended."""
+        if run not in self.runs:
+            return
+        self.runs.remove(run)
+        self.selector.unregister(run.channel)
+        try:
+            while run.result is None:
+                run.channel.fill()
+                while (message := run.channel.pop()) is not None:
+                    self.on_run_message(run, message)
+        except (ChannelClosed, OSError):
+            pass
+        run.parent.close()
+        if run.pidfd >= 0:
+            self.selector.unregister(run.pidfd)
+            os.close(run.pidfd)
+        run.file.running -= 1
+        kill(run.pid)
+        status = self.wait_status(run)
+        self.sweep(run)
+        self.settle(run, status)
+
+    def wait_status(self, run: Run) -> int | None:
+        """The wait status of the child, from its parent; None if the parent is gone as well."""
+        valgrind = run.file.valgrind
+        if run.file.only is not None:
+            valgrind.end()
+            code = valgrind.process.returncode
+            return -code if code < 0 else code << 8
+        wait_for_end(run.pid)
+        status = exit_status(run.pid)
+        try:
+            run.file.parent.order(REAP)
+        except ChannelClosed:
+            return None
+        return status
+
+    def settle(self, run: Run, status: int | None) -> None:
+        test, result = run.test, run.result
+        if run.file.only is not None:
+            self.close_file(run.file)
+        if result is not None and result["kind"] == "broken":
+            self.give_problem(test, f"the plugin failed under Valgrind: {result['why']}")
+        elif result is not None:
+            if result["compiled"] and not test.recompiled and not self.setup["dont_write_bytecode"]:
+                test.recompiled = True
+                self.waiting.appendleft(test)
+                return
+            self.deaths = 0
+            paths = [str(path) for path in self.dumps(run)]
+            result |= {"dumps": paths[1:] if run.piloted else paths}
+            result |= {"isolation": "process" if run.file.only else "fork"}
+            result |= {"threads": test.threads}
+            self.native.send({"kind": "result", "index": test.index, "result": result})
+        elif run.timed_out:
+            self.give_problem(
+                test,
+                f"it did not end within {test.order['timeout']:g} s under Valgrind",
+                run.file.valgrind.last_words(run.pid, run.output_start),
+                slug="timeout",
+            )
+        elif status is None and test.tries < 2:
+            self.waiting.appendleft(test)
+        else:
+            how = "its process " + (
+                "went down with the zygote" if status is None else describe_status(status)
+            )
+            self.give_problem(
+                test,
+                f"{how} before the test ended",
+                run.file.valgrind.last_words(run.pid, run.output_start) or test.why,
+                slug="process-died",
+            )
+
+    def sweep(self, run: Run) -> None:
+        scratch = Path(self.setup["scratch"])
+        shutil.rmtree(scratch / "tmp" / run.child, ignore_errors=True)
+        (scratch / "dumps" / f"out.{run.pid}").unlink(missing_ok=True)
+        known = {self.zygote.process.pid} if self.zygote is not None else set()
+        known |= {start.valgrind.process.pid for start in self.starting}
+        known |= {file.valgrind.process.pid for file in self.alone}
+        end_orphans(known.__contains__)
+
+    def give_problem(
+        self, test: Test, why: str, detail: str = "", slug: str = "not-measured"
+    ) -> None:
+        self.native.send(
+            {"kind": "problem", "index": test.index, "slug": slug, "why": why, "detail": detail}
+        )
+
+    # Endings that nobody asked for.
+
+    def on_zygote_end(self) -> None:
+        """The zygote is gone, and all its children with it: start afresh."""
+        zygote = self.zygote
+        if zygote is None:
+            return
+        self.zygote = None
+        self.selector.unregister(zygote.parent.channel)
+        words = zygote.last_words(zygote.process.pid)
+        zygote.end()
+        for file in list(self.files.values()):
+            self.close_file(file)
+        for run in [run for run in self.runs if run.file.valgrind is zygote]:
+            run.test.why = words
+            kill(run.pid)
+            self.on_run_end(run)
+        self.deaths += 1
+        if self.deaths >= _DEATHS_IN_A_ROW:
+            self.fatal(f"the zygote died {self.deaths} times in a row\n{words}")
+        self.start_zygote(None)
+
+    def on_file_end(self, file: FileChild, why: str) -> None:
+        """A file's child is gone before or between its tests."""
+        words = file.valgrind.last_words(file.parent.pid)
+        collecting = file.collected is None
+        self.close_file(file)
+        if not collecting:
+            return
+        text = why or "the process that imported its file ended"
+        victims = [file.only] if file.only is not None else self.take_waiting(file.path)
+        for test in victims:
+            self.give_problem(test, text, words, slug="process-died")
+
+    def take_waiting(self, path: str) -> list[Test]:
+        taken = [test for test in self.waiting if test.path == path]
+        self.waiting = deque(test for test in self.waiting if test.path != path)
+        return taken
+
+    def close_file(self, file: FileChild) -> None:
+        kill(file.parent.pid)
+        if file.only is None:
+            self.files.pop(file.path, None)
+        elif file in self.alone:
+            self.alone.remove(file)
+            file.valgrind.end()
+        if file.parent.channel.fileno() in self.selector.get_map():
+            self.selector.unregister(file.parent.channel)
+        file.parent.close()
+        if file.only is None and self.zygote is file.valgrind:
+            try:
+                self.zygote.parent.order(REAP)
+            except ChannelClosed:
+                self.on_zygote_end()
+
+    def close_idle_files(self) -> None:
+        wanted = {test.path for test in self.waiting}
+        for path, file in list(self.files.items()):
+            if path not in wanted and not file.running:
+                self.close_file(file)
+
+    # Limits.
+
+    def seconds_to_deadline(self) -> float | None:
+        deadlines = [run.deadline for run in self.runs]
+        deadlines += [start.deadline for start in self.starting]
+        deadlines += [file.deadline for file in self.collecting()]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def collecting(self) -> list[FileChild]:
+        return [f for f in (*self.files.values(), *self.alone) if f.collected is None]
+
+    def enforce_deadlines(self) -> None:
+        now = time.monotonic()
+        limit = f"{self.setup['timeout']:g} s"
+        for run in [run for run in self.runs if run.deadline <= now]:
+            run.timed_out = True
+            kill(run.pid)
+            self.on_run_end(run)
+        for file in [file for file in self.collecting() if file.deadline <= now]:
+            self.on_file_end(file, f"importing its file took longer than {limit} under Valgrind")
+        for start in [start for start in self.starting if start.deadline <= now]:
+            self.selector.unregister(start.valgrind.parent.channel)
+            self.starting.remove(start)
+            self.on_unready(start, f"pytest was not ready under Valgrind within {limit}")
+
+
+class _Stopped(Exception):
+    """The loop has nothing more to do."""
+
+
+def child_name(name: str) -> str:
+    """What a child is called: the same in every run, since tests may put it into paths and names."""
+    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
+    descriptor = open_pidfd(pid)
+    if descriptor >= 0:
+        select.select([descriptor], [], [], ORDER_SECONDS)
+        os.close(descriptor)
+
+
+def open_pidfd(pid: int) -> int:
+    """A descriptor that is readable once the process has ended, or -1 where the system has none."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
+
+
+def describe_popen(code: int | None) -> str:
+    """How the process that Popen waits for ended, in words."""
+    if code is None:
+        return "is still there"
+    return describe_status(-code if code < 0 else code << 8)
+
+
+def main(arguments: list[str]) -> None:
+    """Leave the process that started us, then serve the socket whose descriptor we were given."""
+    if os.fork():
+        os._exit(0)
+    sock = socket.socket(fileno=int(arguments[0]))
+    adopt_orphans()
+    native = Channel(sock)
+    try:
+        setup: Any = native.receive()
+    except ChannelClosed:
+        return
+    Supervisor(native, setup).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,198 @@
+"""The native side: starts the supervisor, asks it for measurements, hands back what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest_instrcount
+from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.command import python_command, valgrind_command
+from pytest_instrcount.callgrind.process import read_lines
+from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.errors import InstrcountError
+
+PACKAGE_FOLDER = Path(pytest_instrcount.__file__).parent
+
+#: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
+_GLANCE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the supervisor has to know of one test."""
+
+    nodeid: str
+    path: str
+    isolation: str
+    timeout: float
+    warmup: int | None
+    calls: int | None
+    #: Whether the number of repetitions has to be found.
+    pilot: bool
+    verbose: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZygoteSetup:
+    """How the zygote is started. ``options`` are pickled, each by itself."""
+
+    valgrind: str
+    environment: dict[str, str]
+    folder: str
+    options: list[tuple[str, str]]
+    args: list[str]
+    sys_path: list[str]
+    presentation: dict[str, Any]
+    timeout: float
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A test that could not be measured, and why."""
+
+    slug: str
+    why: str
+    detail: str
+
+
+class ZygoteFailed(InstrcountError):
+    """No zygote could be started, or none stays alive."""
+
+
+class Zygote:
+    """The measuring side of a run. Started at once, asked later, always to be ended."""
+
+    def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._results: dict[int, Message | Problem] = {}
+        self._sent = 0
+        self.ready = False
+        self.running: set[int] = set()
+        ours, theirs = socket.socketpair()
+        try:
+            _start_supervisor(theirs, scratch)
+        except BaseException:
+            ours.close()
+            scratch.remove()
+            raise
+        finally:
+            theirs.close()
+            os.close(scratch.lock)  # the supervisor has it, and ends last
+        self._channel = Channel(ours)
+        command = [
+            *valgrind_command(setup.valgrind, scratch.path, Path("{log}")),
+            *python_command(sys.executable, PACKAGE_FOLDER, scratch.path),
+        ]
+        _write_plan(setup, scratch.path)
+        self._channel.send(
+            {
+                "kind": "start",
+                "pid": os.getpid(),
+                "command": command,
+                "environment": setup.environment,
+                "folder": setup.folder,
+                "scratch": str(scratch.path),
+                "presentation": setup.presentation,
+                "timeout": setup.timeout,
+                "jobs": setup.jobs,
+                "dont_write_bytecode": bool(sys.dont_write_bytecode),
+            }
+        )
+
+    def ask(self, orders: Sequence[Order]) -> int:
+        """Ask for measurements; returns the number under which the first result can be had."""
+        first = self._sent
+        self._sent += len(orders)
+        tests = [asdict(order) for order in orders]
+        self._channel.send({"kind": "measure", "first": first, "tests": tests})
+        return first
+
+    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+        """Wait for one result. ``glance`` is called a few times a second meanwhile.
+
+        Raises ZygoteFailed when no zygote can be had.
+        """
+        self._channel.socket.settimeout(_GLANCE_SECONDS)
+        while index not in self._results:
+            try:
+                self._take(self._channel.receive())
+            except TimeoutError:
+                glance()
+            except ChannelClosed as error:
+                said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
+                raise ZygoteFailed(
+                    "zygote-failed",
+                    f"the process that watches over Valgrind ended {said}".strip(),
+                    "run again; if it happens again, report it with the lines above",
+                ) from error
+        self._channel.socket.settimeout(None)
+        return self._results.pop(index)
+
+    def _take(self, message: Message) -> None:
+        kind = message["kind"]
+        if kind == "ready":
+            self.ready = True
+        elif kind == "fatal":
+            raise ZygoteFailed(
+                "zygote-failed",
+                f"pytest cannot run under Valgrind here: {message['why']}",
+                "valgrind --tool=callgrind --callgrind-out-file=/dev/null true",
+            )
+        elif kind == "started":
+            self.running.add(message["index"])
+        else:
+            self.running.discard(message["index"])
+            self._results[message["index"]] = (
+                message["result"]
+                if kind == "result"
+                else Problem(message["slug"], message["why"], message["detail"])
+            )
+
+    def end(self) -> None:
+        """End everything that was started and remove the scratch folder. Waits until it is so."""
+        self._channel.socket.settimeout(None)
+        try:
+            self._channel.send({"kind": "stop"})
+            while True:
+                self._channel.receive()
+        except ChannelClosed:
+            pass
+        self._channel.close()
+        self._scratch.remove()
+
+
+def _write_plan(setup: ZygoteSetup, scratch: Path) -> None:
+    plan = {
+        "sys_path": setup.sys_path,
+        "options": setup.options,
+        "args": setup.args,
+        "scratch": str(scratch),
+    }
+    (scratch / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
+    """Start it in a session of its own. It leaves us at once: no child of ours stays behind."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(PACKAGE_FOLDER.parent)!r}); "
+        "from pytest_instrcount.callgrind.supervisor import main; main(sys.argv[1:])"
+    )
+    with (scratch.path / "supervisor.log").open("wb") as output:
+        subprocess.run(
+            [sys.executable, "-S", "-c", code, str(sock.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[sock.fileno(), scratch.lock],
+            start_new_session=True,
+            check=True,
+        )

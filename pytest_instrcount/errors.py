@@ -1,0 +1,19 @@
+"""What is raised when something cannot be measured, read or written. A regression is data."""
+
+from __future__ import annotations
+
+
+class InstrcountError(Exception):
+    """Something could not be measured, read or written; the message ends in the command to type.
+
+    ``slug`` is the anchor of the message in ``docs/reference/messages``.
+
+    >>> raise InstrcountError("valgrind-missing", "no valgrind on PATH", "apt install valgrind")
+    Traceback (most recent call last):
+    pytest_instrcount.errors.InstrcountError: instrcount: no valgrind on PATH [valgrind-missing]
+      fix: apt install valgrind
+    """
+
+    def __init__(self, slug: str, why: str, fix: str) -> None:
+        super().__init__(f"instrcount: {why} [{slug}]\n  fix: {fix}")
+        self.slug, self.why, self.fix = slug, why, fix

@@ -1,0 +1,161 @@
+"""The ``instrcount`` fixture: what a test calls, measured or not."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class CountsCalls(Protocol):
+    """What the fixture asks of whoever counts (``callgrind.child.Counter``)."""
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Repeat the call and count it."""
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        """Repeat the rounds and count them."""
+
+
+class Rounds:
+    """The arguments of ``pedantic``, checked: a round is set-up, some calls, tear-down."""
+
+    __slots__ = (
+        "_arguments",
+        "_setup",
+        "_teardown",
+        "iterations",
+        "rounds",
+        "target",
+        "warmup_rounds",
+    )
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        setup: Callable[[], Any] | None,
+        teardown: Callable[..., Any] | None,
+        warmup_rounds: int | None,
+        rounds: int | None,
+        iterations: int,
+    ) -> None:
+        for name, value, least in (
+            ("warmup_rounds", warmup_rounds, 0),
+            ("rounds", rounds, 1),
+            ("iterations", iterations, 1),
+        ):
+            if value is not None and (type(value) is not int or value < least):
+                raise ValueError(f"instrcount.pedantic: {name}={value!r} is not an int >= {least}")
+        if setup is not None and iterations != 1:
+            raise ValueError("instrcount.pedantic: with setup, iterations must be 1")
+        self.target = target
+        self._arguments = tuple(args), dict(kwargs or {})
+        self._setup = setup
+        self._teardown = teardown
+        self.warmup_rounds, self.rounds, self.iterations = warmup_rounds, rounds, iterations
+
+    def set_up(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Run the set-up; returns the arguments of this round's calls."""
+        made = self._setup() if self._setup is not None else None
+        if made is None:
+            return self._arguments
+        if self._arguments != ((), {}):
+            raise TypeError(
+                "instrcount.pedantic: give args and kwargs, or return them from setup, not both"
+            )
+        args, kwargs = made
+        return tuple(args), dict(kwargs)
+
+    def tear_down(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Run the tear-down with the arguments of the round."""
+        if self._teardown is not None:
+            self._teardown(*args, **kwargs)
+
+
+class InstrCount:
+    """Counts one call of a test under ``--instrcount``; else makes it once and returns its value.
+
+    ``result = instrcount(func, *args, **kwargs)`` counts that call. ``@instrcount`` above an
+    inner function does the same, and the name then stands for the value.
+    ``instrcount.pedantic(...)`` counts rounds with a set-up and a tear-down of their own.
+    One use per test: the second raises RuntimeError.
+
+    >>> instrcount = InstrCount("test_a.py::test_sum", None)
+    >>> instrcount(sum, [1, 2, 3])
+    6
+    """
+
+    def __init__(self, nodeid: str, counter: CountsCalls | None) -> None:
+        self._nodeid = nodeid
+        self._counter = counter
+        self._used_at = ""
+
+    def __call__(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Count ``func(*args, **kwargs)`` and return the value of its first call."""
+        self._take(func)
+        value = func(*args, **kwargs)
+        if self._counter is not None:
+            self._counter.count_call(func, args, kwargs)
+        return value
+
+    def pedantic(
+        self,
+        target: Callable[..., T],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        setup: Callable[[], Any] | None = None,
+        teardown: Callable[..., Any] | None = None,
+        warmup_rounds: int | None = None,
+        rounds: int | None = None,
+        iterations: int = 1,
+    ) -> T:
+        """Count rounds of ``target``, as pytest-benchmark's ``pedantic`` times them.
+
+        A round runs ``setup()`` (which may return ``(args, kwargs)``), ``iterations`` calls, and
+        ``teardown(*args, **kwargs)``; only the calls are counted. Rounds that are not given are
+        chosen as for a plain call. Returns the value of the first call. Raises ValueError for
+        numbers out of range, TypeError for arguments given twice.
+        """
+        self._take(target)
+        rounds_ = Rounds(target, args, kwargs, setup, teardown, warmup_rounds, rounds, iterations)
+        first_args, first_kwargs = rounds_.set_up()
+        value = target(*first_args, **first_kwargs)
+        rounds_.tear_down(first_args, first_kwargs)
+        if self._counter is not None:
+            self._counter.count_rounds(rounds_)
+        return value
+
+    def _take(self, target: object) -> None:
+        name = getattr(target, "__qualname__", repr(target))
+        if self._used_at:
+            raise RuntimeError(
+                f"instrcount counts one call per test; {self._nodeid} used it first for "
+                f"{self._used_at}, and now for {name}: make two tests of it"
+            )
+        if not callable(target):
+            raise TypeError(f"instrcount counts a call: {target!r} cannot be called")
+        if inspect.iscoroutinefunction(target):
+            raise TypeError(
+                f"instrcount cannot count the coroutine function {name} through the fixture: "
+                "mark the test instead, or count a function that runs it to its end"
+            )
+        self._used_at = f"{name} at {_call_site()}"
+
+
+def _call_site() -> str:
+    """File and line of the test's own code that used the fixture."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -1,0 +1,245 @@
+"""Baselines as files, one for each test, in a folder for each environment.
+
+<root>/<environment key>/<path of the test file>/<slug>-<hash>.json
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.atomic import replace_file
+from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.names import (
+    env_key,
+    file_name,
+    folder_parts,
+    printable,
+    remeasure,
+    safe_part,
+    shown_path,
+)
+from pytest_instrcount.gate.rules import needed_by_rules
+from pytest_instrcount.gate.schema import (
+    LARGEST_FILE,
+    Baseline,
+    damaged,
+    parse_baseline,
+    render_baseline,
+    to_baseline,
+)
+
+__all__ = [
+    "Baseline",
+    "Found",
+    "Missing",
+    "Store",
+    "env_key",
+    "load_baseline",
+    "needed_by_rules",
+    "read_baseline",
+    "to_baseline",
+    "write_baseline",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no file for this test in this environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The file is there, whole, and of this test."""
+
+    baseline: Baseline
+
+
+def read_baseline(path: Path, nodeid: str) -> Missing | Found:
+    """The baseline of one test.
+
+    Raises InstrcountError as `load_baseline` does, and "baseline-mismatch" if the file is of
+    another test (a copied or renamed file).
+
+    >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
+    Missing()
+    """
+    found = load_baseline(path)
+    if isinstance(found, Found) and found.baseline.nodeid != nodeid:
+        other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
+        raise InstrcountError(
+            "baseline-mismatch",
+            f"{shown_path(path)} is the baseline of {other}, not of {this}",
+            remeasure(path),
+        )
+    return found
+
+
+def load_baseline(path: Path) -> Missing | Found:
+    """The baseline in a file, whichever test it is of.
+
+    Raises InstrcountError: "baseline-damaged" (cut short, no JSON, wrong types, no UTF-8, above
+    5 MB), "baseline-conflict" (merge markers), "baseline-newer" (schema of a later release),
+    "baseline-unreadable" (no permission, a folder, a device).
+    """
+    data = _read_bytes(path)
+    if isinstance(data, Missing):
+        return data
+    if len(data) > LARGEST_FILE:
+        raise damaged(path, f"more than {LARGEST_FILE:,} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise damaged(path, f"byte {error.start} is not UTF-8") from None
+    return Found(parse_baseline(text, path))
+
+
+def _read_bytes(path: Path) -> bytes | Missing:
+    """At most one byte more than is allowed."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait forever
+            raise OSError("not a regular file")
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return Missing()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(path)} cannot be read: {_reason(error)}",
+            f"ls -ld {shown_path(path)}",
+        ) from error
+
+
+def write_baseline(path: Path, measurement: Measurement, environment: Mapping[str, str]) -> bool:
+    """Store a measurement and the facts of its environment; whether the file changed.
+
+    Equal bytes are left untouched. A present file that is not a readable baseline of this test is
+    never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
+    the file cannot be written (read-only, disk full); then no temp file stays.
+    """
+    data = render_baseline(to_baseline(measurement, environment)).encode("utf-8")
+    if isinstance(read_baseline(path, measurement.nodeid), Found) and _read_bytes(path) == data:
+        return False
+    if len(data) > LARGEST_FILE:
+        why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
+        raise _unwritable(path, ValueError(why))
+    try:
+        replace_file(path, data)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+    return True
+
+
+def _unwritable(path: Path, error: Exception) -> InstrcountError:
+    """The error for a baseline that cannot be written or deleted."""
+    return InstrcountError(
+        "baseline-write",
+        f"{shown_path(path)} cannot be written: {_reason(error)}",
+        f"ls -ld {shown_path(path.parent)}; df {shown_path(path.parent)}",
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The system's words without the path, which the message has already."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return printable(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The baselines of one environment. Creating it touches nothing on disk."""
+
+    #: the baseline folder, all environments
+    root: Path
+    #: as `env_key` makes it
+    env_key: str
+
+    @property
+    def folder(self) -> Path:
+        """Where this environment's baselines are."""
+        return self.root / safe_part(self.env_key)
+
+    def path(self, nodeid: str) -> Path:
+        """Where the baseline of a test is, or would be; inside `folder` for any text.
+
+        >>> str(Store(Path("b"), "cp311-linux-x86_64").path("tests/test_x.py::test_a"))
+        'b/cp311-linux-x86_64/tests/test_x/test_a-3d491c41.json'
+        """
+        return self.folder.joinpath(*folder_parts(nodeid), file_name(nodeid))
+
+    def read(self, nodeid: str) -> Missing | Found:
+        """The baseline of a test; raises InstrcountError as `read_baseline` does."""
+        return read_baseline(self.path(nodeid), nodeid)
+
+    def write(self, measurement: Measurement, environment: Mapping[str, str]) -> bool:
+        """Store a measurement; False if the same was there. Raises as `write_baseline` does."""
+        return write_baseline(self.path(measurement.nodeid), measurement, environment)
+
+    def list(self) -> Iterator[tuple[Path, str | InstrcountError]]:
+        """All baselines of this environment: path and nodeid, in the order of the paths.
+
+        A file that cannot be read, or is not where its test's baseline belongs, comes with the
+        error in place of the nodeid.
+        """
+        for folder, folders, files in os.walk(self.folder):
+            folders.sort()
+            for name in sorted(files):
+                if not name.endswith(".json"):
+                    continue
+                path = Path(folder, name)
+                try:
+                    found = load_baseline(path)
+                    if isinstance(found, Found):
+                        yield path, self._owner(path, found.baseline.nodeid)
+                except InstrcountError as error:
+                    yield path, error
+
+    def _owner(self, path: Path, nodeid: str) -> str:
+        if path != self.path(nodeid):
+            raise InstrcountError(
+                "baseline-mismatch",
+                f"{shown_path(path)} is the baseline of {printable(nodeid)[:200]}, "
+                "which is stored elsewhere",
+                f"rm {shown_path(path)}",
+            )
+        return nodeid
+
+    def other_environments(self, nodeid: str) -> tuple[str, ...]:
+        """Keys of the other environments that have a baseline of this test, sorted."""
+        place = self.path(nodeid).relative_to(self.folder)
+        try:
+            keys = sorted(entry.name for entry in self.root.iterdir() if entry.is_dir())
+        except OSError:
+            return ()
+        return tuple(
+            key
+            for key in keys
+            if key != self.folder.name and self.root.joinpath(key, place).is_file()
+        )
+
+    def delete(self, path: Path) -> None:
+        """Delete one baseline, and the folders below `folder` that this leaves empty.
+
+        A file that is gone already is none the worse. Raises InstrcountError "baseline-write" if
+        the file is outside `folder` or cannot be deleted.
+        """
+        folder, path = Path(os.path.abspath(self.folder)), Path(os.path.abspath(path))
+        if folder not in path.parents:
+            raise _unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        for parent in path.parents:
+            if parent == folder:
+                return
+            try:
+                parent.rmdir()
+            except OSError:  # not empty: the usual end
+                return

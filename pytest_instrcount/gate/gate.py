@@ -1,0 +1,104 @@
+"""The policy: what a comparison means, whether it fails the run, whether it is stored."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from pytest_instrcount.gate.compare import Comparison, Incomparable, New, gated
+from pytest_instrcount.gate.limit import Limit
+
+MissingPolicy: TypeAlias = Literal["fail", "note"]
+IncomparablePolicy: TypeAlias = Literal["warn", "fail"]
+ImprovedPolicy: TypeAlias = Literal["note", "fail"]
+UpdatePolicy: TypeAlias = Literal["all", "missing", "failing"]
+
+
+class Verdict(str, Enum):
+    """What became of a test; the values are the words of the JSON report."""
+
+    #: not beyond the limit, either way
+    unchanged = "unchanged"
+    #: cheaper by more than the limit
+    improved = "improved"
+    #: dearer by more than the limit
+    regressed = "regressed"
+    #: no baseline yet
+    new = "new"
+    #: the baseline is of another environment
+    incomparable = "incomparable"
+    #: measured twice, and the counts differ
+    nondeterministic = "nondeterministic"
+    #: could not be measured, or its baseline not be read
+    failed = "failed"
+    #: a baseline without a test
+    stale = "stale"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def judge(comparison: Comparison, limit: Limit) -> Verdict:
+    """The verdict on one measured test: the whole policy, on the exact counts per call.
+
+    >>> from fractions import Fraction
+    >>> print(judge(New(), Limit(Fraction(1, 100), None)))
+    new
+    """
+    if isinstance(comparison, New):
+        return Verdict.new
+    if isinstance(comparison, Incomparable):
+        return Verdict.incomparable
+    old, new = gated(comparison.old), gated(comparison.new)
+    if limit.exceeded(old.total, old.calls, new.total, new.calls):
+        return Verdict.regressed
+    if limit.undercut(old.total, old.calls, new.total, new.calls):
+        return Verdict.improved
+    return Verdict.unchanged
+
+
+def fails(
+    verdict: Verdict,
+    *,
+    missing: MissingPolicy,
+    incomparable: IncomparablePolicy,
+    improved: ImprovedPolicy,
+) -> bool:
+    """Whether a verdict fails the run.
+
+    A regression always does, and so does what could not be measured or not be measured twice the
+    same: a gate that cannot tell must not pass. A stale baseline never does.
+
+    >>> fails(Verdict.new, missing="note", incomparable="warn", improved="note")
+    False
+    """
+    if verdict is Verdict.new:
+        return missing == "fail"
+    if verdict is Verdict.incomparable:
+        return incomparable == "fail"
+    if verdict is Verdict.improved:
+        return improved == "fail"
+    return verdict in (Verdict.regressed, Verdict.failed, Verdict.nondeterministic)
+
+
+def should_write(verdict: Verdict, policy: UpdatePolicy, has_readable_baseline: bool) -> bool:
+    """Whether an updating run stores this test's measurement.
+
+    ``all``: every measured test, an unchanged one too, since its numbers may differ within the
+    limit. ``missing``: only a test without a baseline. ``failing``: what is regressed, new or
+    incomparable. Never where nothing could be measured, or where a file that cannot be read lies
+    (not new, and yet no readable baseline).
+
+    >>> should_write(Verdict.unchanged, "all", True), should_write(Verdict.unchanged, "failing", True)
+    (True, False)
+    """
+    if verdict in (Verdict.failed, Verdict.nondeterministic, Verdict.stale):
+        return False
+    is_new = verdict is Verdict.new
+    if is_new == has_readable_baseline:
+        return False
+    if policy == "missing":
+        return is_new
+    if policy == "failing":
+        return verdict in (Verdict.regressed, Verdict.new, Verdict.incomparable)
+    return True

@@ -1,0 +1,121 @@
+"""Names of files and folders made from names of tests; nothing here touches the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+import unicodedata
+from pathlib import Path
+
+_LONGEST_SLUG = 60
+_LONGEST_PART = 80
+# All folders of one test together: with root and file name far from the 4,096 of Linux.
+_LONGEST_FOLDER = 240
+
+
+def env_key(implementation: str, version: tuple[int, int], platform: str, machine: str) -> str:
+    """The folder name of an environment; what is no letter, digit, ``_``, ``.`` or ``-`` is ``_``.
+
+    >>> env_key("cp", (3, 11), "linux", "x86_64")
+    'cp311-linux-x86_64'
+    """
+    return safe_part(f"{implementation}{version[0]}{version[1]}-{platform}-{machine}")
+
+
+def hash8(text: str) -> str:
+    """The first 8 hex digits of the text's SHA-256; any str works, lone surrogates too.
+
+    >>> hash8("tests/test_x.py::test_a")
+    '3d491c41'
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def file_name(nodeid: str) -> str:
+    """The name of a test's baseline: readable slug, then the hash that keeps it unique.
+
+    >>> file_name("tests/test_x.py::TestA::test_b[1/2]")
+    'TestA.test_b_1_2-401c53e4.json'
+    """
+    _, _, test = nodeid.partition("::")
+    slug = _sanitised(test.replace("::", ".")).strip("_.-")[:_LONGEST_SLUG].rstrip("_.-")
+    return f"{slug or 'test'}-{hash8(nodeid)}.json"
+
+
+def folder_parts(nodeid: str) -> tuple[str, ...]:
+    """The folders of a test's baseline below the environment's, from the test file's path.
+
+    Safe for any nodeid: no part is absolute, empty, ``.``, ``..`` or long, and neither is the sum.
+
+    >>> folder_parts("tests/unit/test_x.py::test_a")
+    ('tests', 'unit', 'test_x')
+    >>> folder_parts("/../etc/test_x.py::test_a")
+    ('__', 'etc', 'test_x')
+    """
+    file, _, _ = nodeid.partition("::")
+    file = file.removesuffix(".py")
+    parts = [safe_part(part) for part in file.split("/") if part not in ("", ".")]
+    kept: list[str] = []
+    for part in parts:
+        if sum(map(len, kept)) + len(kept) + len(part) > _LONGEST_FOLDER:
+            return (*kept, hash8(file))
+        kept.append(part)
+    return tuple(kept)
+
+
+def safe_part(part: str) -> str:
+    """One folder name from any text: never empty, ``.`` or ``..``, at most 80 characters.
+
+    >>> safe_part("a b"), safe_part(".."), safe_part("")
+    ('a_b', '__', '_')
+    """
+    safe = _sanitised(part)
+    if set(safe) <= {"."}:
+        safe = "_" * max(1, len(safe))
+    if len(safe) > _LONGEST_PART:
+        safe = f"{safe[: _LONGEST_PART - 9]}-{hash8(part)}"
+    return safe
+
+
+def _sanitised(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
+
+
+def printable(text: str) -> str:
+    r"""The text with all that a terminal could obey, or show at another width than 1, escaped.
+
+    >>> print(printable("a\x1b[31m\n中é"))
+    a\x1b[31m\n\u4e2dé
+    """
+    return "".join(char if _harmless(char) else _escaped(char) for char in text)
+
+
+def _harmless(char: str) -> bool:
+    if " " <= char <= "~":
+        return True
+    return (
+        char.isprintable()
+        and unicodedata.category(char)[0] not in "MCZ"
+        and unicodedata.east_asian_width(char) not in "WF"
+        # the conjoining letters of Hangul have no width of their own
+        and not "\u1160" <= char <= "\u11ff"
+    )
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def shown_path(path: Path) -> str:
+    """A path as it may stand in a message and in a command: escaped, then quoted for the shell.
+
+    >>> shown_path(Path("a b.json"))
+    "'a b.json'"
+    """
+    return shlex.quote(printable(str(path)))
+
+
+def remeasure(path: Path) -> str:
+    """The command that makes a baseline anew where the present file is of no use."""
+    return f"rm {shown_path(path)} && pytest --instrcount-update-baseline"

@@ -1,0 +1,211 @@
+"""What a baseline holds, and its JSON. Text in, text out; `gate.baseline` does the files.
+
+History of the schema (every version stays readable; a sample of each is in tests/data/baselines):
+1: counts per test and per function, as measured; facts of the environment; versions of packages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
+from pytest_instrcount.gate.names import remeasure, shown_path
+from pytest_instrcount.gate.rules import OTHER, fold_rows
+
+#: The version that is written; older ones are read, newer ones refused.
+SCHEMA = 1
+#: Bytes of the longest file that is read or written.
+LARGEST_FILE = 5_000_000
+
+_LARGEST_COUNT = 2**63 - 1
+_KEYS = frozenset(
+    ("schema", "nodeid", "ir", "total_ir", "calls", "warmup", "isolation")
+    + ("environment", "packages", "functions")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A stored count: what `Measurement` was once, small rows folded, with its environment."""
+
+    #: pytest's id of the test
+    nodeid: str
+    #: instructions over all counted calls
+    total_ir: int
+    #: how many calls were counted, 1 or more
+    calls: int
+    #: how many calls ran before, uncounted
+    warmup: int
+    #: "fork" or "process"
+    isolation: str
+    #: function name -> self count and calls, over all counted calls
+    rows: Mapping[str, Row]
+    #: fact -> value; a baseline is comparable only where all of them are the same
+    environment: Mapping[str, str]
+    #: distribution name -> version
+    packages: Mapping[str, str]
+
+    @property
+    def ir(self) -> int:
+        """Instructions per call, rounded half up."""
+        return per_call(self.total_ir, self.calls)
+
+
+def to_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Baseline:
+    """The baseline that a measurement becomes: rows folded, facts added; nothing is written."""
+    return Baseline(
+        nodeid=measurement.nodeid,
+        total_ir=measurement.total_ir,
+        calls=measurement.calls,
+        warmup=measurement.warmup,
+        isolation=measurement.isolation,
+        rows=fold_rows(measurement.rows, measurement.total_ir),
+        environment=dict(environment),
+        packages=dict(measurement.packages),
+    )
+
+
+def render_baseline(baseline: Baseline) -> str:
+    """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
+    rows = {name: [row.ir, row.calls] for name, row in baseline.rows.items()}
+    values: dict[str, object] = {
+        "schema": SCHEMA,
+        "nodeid": baseline.nodeid,
+        "ir": baseline.ir,
+        "total_ir": baseline.total_ir,
+        "calls": baseline.calls,
+        "warmup": baseline.warmup,
+        "isolation": baseline.isolation,
+        "environment": dict(baseline.environment),
+        "packages": dict(baseline.packages),
+        "functions": rows,
+    }
+    lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _render_value(value: object) -> str:
+    # json.dumps(indent=1) would give a list three lines
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value)
+    entries = [f"{json.dumps(key)}: {json.dumps(value[key])}" for key in sorted(value)]
+    return "{\n  " + ",\n  ".join(entries) + "\n }"
+
+
+def parse_baseline(text: str, path: Path) -> Baseline:
+    """Read the JSON text of a baseline; ``path`` is only named in errors.
+
+    Raises InstrcountError: "baseline-conflict" for merge markers, "baseline-newer" for a schema of
+    a later release, "baseline-damaged" for anything else that is not a whole baseline.
+    """
+    if re.search(r"^<{7}", text, re.MULTILINE):
+        raise InstrcountError(
+            "baseline-conflict",
+            f"{shown_path(path)} has git's merge markers (<<<<<<<)",
+            f"resolve the conflict in git, or {remeasure(path)}",
+        )
+    try:
+        return _validated(_load(text))
+    except _Newer as newer:
+        raise InstrcountError(
+            "baseline-newer",
+            f"{shown_path(path)} has schema {newer}, this release reads up to {SCHEMA}",
+            "python -m pip install --upgrade pytest-instrcount",
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, str(error)) from None
+
+
+def damaged(path: Path, why: str) -> InstrcountError:
+    """The error for a file that is no whole baseline."""
+    return InstrcountError(
+        "baseline-damaged", f"{shown_path(path)} is damaged: {why}", remeasure(path)
+    )
+
+
+class _Invalid(ValueError):
+    """The JSON is no baseline; the text says why."""
+
+
+class _Newer(Exception):
+    """The file is of a later schema."""
+
+
+def _load(text: str) -> object:
+    def refuse(number: str) -> object:
+        raise _Invalid(f"{number[:20]} is not an integer")
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise _Invalid("a key is there twice")
+        return found
+
+    return json.loads(text, parse_float=refuse, parse_constant=refuse, object_pairs_hook=unique)
+
+
+def _validated(found: object) -> Baseline:
+    if not isinstance(found, dict):
+        raise _Invalid("not a JSON object")
+    schema = _count(found, "schema", least=1)
+    if schema > SCHEMA:
+        raise _Newer(schema)
+    if found.keys() != _KEYS:
+        odd = sorted(str(key) for key in found.keys() ^ _KEYS)
+        raise _Invalid(f"missing or unknown keys: {', '.join(ascii(key) for key in odd[:5])}")
+    isolation = _text(found, "isolation")
+    if isolation not in ISOLATIONS:
+        raise _Invalid(f"isolation is {ascii(isolation)[:40]}")
+    total_ir, calls = _count(found, "total_ir"), _count(found, "calls", least=1)
+    if _count(found, "ir") != per_call(total_ir, calls):
+        raise _Invalid("ir is not total_ir / calls")
+    functions = found["functions"]
+    if not isinstance(functions, dict):
+        raise _Invalid("functions is not an object")
+    return Baseline(
+        nodeid=_text(found, "nodeid"),
+        total_ir=total_ir,
+        calls=calls,
+        warmup=_count(found, "warmup"),
+        isolation=isolation,
+        rows={name: _row(name, value) for name, value in functions.items()},
+        environment=_texts(found, "environment"),
+        packages=_texts(found, "packages"),
+    )
+
+
+def _count(found: Mapping[str, object], key: str, least: int = 0) -> int:
+    value = found.get(key)
+    if type(value) is not int or not least <= value <= _LARGEST_COUNT:  # a bool is no count
+        raise _Invalid(f"{key} is not an integer from {least} to 2^63")
+    return value
+
+
+def _text(found: Mapping[str, object], key: str) -> str:
+    value = found[key]
+    if not isinstance(value, str):
+        raise _Invalid(f"{key} is not a text")
+    return value
+
+
+def _texts(found: Mapping[str, object], key: str) -> dict[str, str]:
+    value = found[key]
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise _Invalid(f"{key} is not an object of texts")
+    return {str(name): str(one) for name, one in value.items()}
+
+
+def _row(name: str, value: object) -> Row:
+    # what is folded may hold negative rows, see Measurement
+    least = -_LARGEST_COUNT if name == OTHER else 0
+    if isinstance(value, list) and len(value) == 2:
+        ir, calls = value
+        if all(type(one) is int and least <= one <= _LARGEST_COUNT for one in value):
+            return Row(ir, calls)
+    raise _Invalid(f"functions: {ascii(name)[:60]} is not [ir, calls]")

@@ -1,0 +1,120 @@
+"""The options on the command line and their ini twins, declared. Light: read at every start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+DEFAULT_TIMEOUT = 300.0
+
+POLICIES = ("all", "missing", "failing")
+MISSING = ("auto", "fail", "note")
+INCOMPARABLE = ("warn", "fail")
+IMPROVED = ("note", "fail")
+ISOLATIONS = ("fork", "process")
+
+MARKER_LINE = (
+    "instrcount(max_delta=None, warmup=None, calls=None, timeout=None, isolation=None): "
+    "count the instructions of this test under --instrcount and fail when they grow past "
+    'max_delta ("1%", "5000ir" or both, "1%|5000ir").'
+)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare options and their ini twins. An option that is not given is None or False."""
+    group = parser.getgroup("instrcount", "instruction counts under Valgrind's Callgrind")
+
+    def add(name: str, help_: str, **kwargs: Any) -> None:
+        group.addoption(f"--{name}", help=help_, default=kwargs.pop("default", None), **kwargs)
+
+    def add_with_ini(name: str, help_: str, **kwargs: Any) -> None:
+        add(name, help_, **kwargs)
+        parser.addini(name.replace("-", "_"), help_.replace("\n", " "), default="")
+
+    add(
+        "instrcount",
+        "Measure marked tests under Callgrind and compare them with their baselines",
+        action="store_true",
+    )
+    parser.addini("instrcount", "Measure marked tests on every run", type="bool", default=False)
+    add(
+        "instrcount-update-baseline",
+        "Write what was measured as the new baselines, in CI too (implies --instrcount)",
+        action="store_true",
+        default=False,
+    )
+    add_with_ini(
+        "instrcount-update-policy",
+        "Which baselines an update writes: all, missing, or failing (default: all)",
+        choices=POLICIES,
+    )
+    add(
+        "instrcount-prune",
+        "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
+        action="store_true",
+        default=False,
+    )
+    add_with_ini(
+        "instrcount-max-delta",
+        'Growth that a test is allowed: "1%%", "5000ir" or "1%%|5000ir" (default: 1%%)',
+        metavar="LIMIT",
+    )
+    add_with_ini(
+        "instrcount-missing",
+        "A test without a baseline: fail, note, or auto: fail in CI (default: auto)",
+        choices=MISSING,
+    )
+    add_with_ini(
+        "instrcount-incomparable",
+        "A baseline of another environment: warn or fail (default: warn)",
+        choices=INCOMPARABLE,
+    )
+    add_with_ini(
+        "instrcount-improved",
+        "A test that became faster than its limit: note or fail (default: note)",
+        choices=IMPROVED,
+    )
+    add_with_ini(
+        "instrcount-baseline-dir",
+        "Folder of the baselines, from rootdir (default: instrcount_baselines)",
+        metavar="DIR",
+    )
+    add(
+        "instrcount-report",
+        "Write a report; TYPE is json. Can be given more than once",
+        action="append",
+        metavar="TYPE:PATH",
+    )
+    add_with_ini(
+        "instrcount-valgrind",
+        "The valgrind to run (default: the one on PATH)",
+        metavar="PATH",
+    )
+    add_with_ini(
+        "instrcount-timeout",
+        f"Longest time for one test under Valgrind (default: {DEFAULT_TIMEOUT:g})",
+        metavar="SECONDS",
+    )
+    add_with_ini(
+        "instrcount-warmup",
+        "Calls before the counted ones (default: chosen by the cost of a call)",
+        metavar="CALLS",
+    )
+    add_with_ini(
+        "instrcount-calls",
+        "Counted calls (default: chosen by the cost of a call)",
+        metavar="CALLS",
+    )
+    add_with_ini(
+        "instrcount-isolation",
+        "fork: from a process that has the test's file imported;\n"
+        "process: a process of its own (default: fork)",
+        choices=ISOLATIONS,
+    )
+    parser.addini(
+        "instrcount_env", "Environment variables that tests see under Valgrind", type="args"
+    )
+    parser.addini(
+        "verbosity_instrcount", "Verbosity of the instrcount section alone", default="auto"
+    )

@@ -1,0 +1,61 @@
+"""RunSummary -> the JSON report, schema docs/reference/schemas/report-1.json.
+
+History of the schema:
+1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.atomic import replace_file
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.report.records import RunSummary, TestResult
+
+#: The version that is written.
+SCHEMA = 1
+
+
+def report_dict(summary: RunSummary) -> dict[str, object]:
+    """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
+
+    >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
+    {'schema': 1, 'environment': {'valgrind': '3.19.0'}, 'tests': []}
+    """
+    return {
+        "schema": SCHEMA,
+        "environment": dict(sorted(summary.environment.items())),
+        "tests": [_test_dict(result) for result in summary.results],
+    }
+
+
+def _test_dict(result: TestResult) -> dict[str, object]:
+    return {
+        "nodeid": result.nodeid,
+        "verdict": result.verdict.value,
+        "ir": result.ir,
+        "baseline_ir": result.baseline_ir,
+        "delta": None if result.delta is None else float(result.delta),
+        "limit": str(result.limit),
+    }
+
+
+def write_report(path: Path, summary: RunSummary) -> None:
+    """Write the JSON report, whole or not at all; folders that are missing are made.
+
+    Raises InstrcountError "report-write" if that is not possible.
+    """
+    text = json.dumps(report_dict(summary), indent=2) + "\n"
+    try:
+        replace_file(path, text.encode("utf-8"))
+    except (OSError, ValueError) as error:
+        shown = shlex.quote(printable(str(path)))
+        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
+        raise InstrcountError(
+            "report-write",
+            f"the report {shown} cannot be written: {why}",
+            "pytest --instrcount --instrcount-report=json:PATH with a PATH you may write to",
+        ) from error

@@ -1,0 +1,50 @@
+"""Many tests that move together point at the environment, not at the code under test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from pytest_instrcount.gate.compare import Difference
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.report.records import TestResult
+from pytest_instrcount.report.words import percent
+
+_FEWEST = 5
+# All deltas lie within a fifth of the median, say 0.18 to 0.22 %.
+_SPREAD = Fraction(1, 5)
+_MOST_PACKAGES = 5
+
+
+def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
+    """The note to print if all tests, five or more, moved by nearly the same factor; else empty.
+
+    Tests without a delta (new, incomparable, failed, stale) are not counted.
+
+    >>> moved_together([])
+    ()
+    """
+    compared = [result for result in results if result.delta is not None]
+    deltas = sorted(result.delta for result in compared if result.delta is not None)
+    if len(deltas) < _FEWEST or not all(deltas):
+        return ()
+    median = (deltas[(len(deltas) - 1) // 2] + deltas[len(deltas) // 2]) / 2
+    if deltas[-1] - deltas[0] > _SPREAD * abs(median):
+        return ()
+    note = f"all {len(deltas)} tests moved by {percent(median)}: environment change?"
+    changed = sorted({change for result in compared for change in result.packages_changed})
+    return (note, *changed_packages(changed))
+
+
+def changed_packages(changes: Sequence[Difference]) -> tuple[str, ...]:
+    """One line that names the packages whose versions differ, five at most; empty if none.
+
+    >>> changed_packages([("attrs", "23.1.0", "23.2.0")])
+    ('packages changed: attrs 23.1.0 -> 23.2.0',)
+    """
+    if not changes:
+        return ()
+    shown = [f"{name} {old} -> {new}" for name, old, new in changes[:_MOST_PACKAGES]]
+    if len(changes) > _MOST_PACKAGES:
+        shown.append(f"and {len(changes) - _MOST_PACKAGES} more")
+    return (printable("packages changed: " + ", ".join(shown)),)

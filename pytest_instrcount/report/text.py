@@ -1,0 +1,216 @@
+"""RunSummary and TestResult -> lines for a terminal. Pure: nothing is printed here."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from tabulate import tabulate
+
+from pytest_instrcount.gate.compare import FunctionDelta
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.report.moves import changed_packages, moved_together
+from pytest_instrcount.report.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.report.words import (
+    count,
+    cut_left,
+    cut_right,
+    percent,
+    quotient,
+    short_name,
+)
+
+_HEADERS = ("test", "baseline", "now", "delta", "limit")
+_NARROWEST_NAME = 8
+_WIDEST_LIMIT = 16
+# Functions below a row with -vv, and in the text of a failure.
+_MOST_FUNCTIONS = 10
+_MOST_CAUSES = 3
+# Below this a line says nothing.
+_NARROWEST_LINE = 20
+
+
+def render_header(facts: Mapping[str, str]) -> str:
+    """The one line at the top of pytest's output.
+
+    >>> render_header({"valgrind": "3.19.0", "CPython": "3.11.7"})
+    'instrcount: valgrind 3.19.0, CPython 3.11.7'
+    """
+    return printable("instrcount: " + ", ".join(f"{key} {facts[key]}" for key in facts))
+
+
+def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list[str]:
+    """The terminal section of a run, without its title; nothing if nothing was to be measured.
+
+    ``verbosity``: -1 the totals only; 0 rows that are not unchanged; 1 all rows; 2 the functions
+    below each row that moved. The table has at most ``width`` columns; notes are wrapped to it,
+    the totals and the command are not, so that they can be searched and copied.
+    """
+    if not summary.results and not summary.notes:
+        return []
+    if verbosity < 0:
+        return [render_totals(summary)]
+    width = max(width, _NARROWEST_LINE)
+    shown = [
+        result
+        for result in summary.results
+        if verbosity > 0 or result.verdict is not Verdict.unchanged
+    ]
+    lines = _table(shown, width, functions=verbosity > 1)
+    lines.append(render_totals(summary))
+    if summary.updating:
+        written = sum(result.written for result in summary.results)
+        lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
+    for note in (*moved_together(summary.results), *summary.notes):
+        lines += _wrapped(note, width)
+    acceptable = any(result.verdict in ACCEPTABLE for result in summary.results)
+    if acceptable and summary.update_command and not summary.updating:
+        lines.append(_accept(summary.update_command))
+    return lines
+
+
+def render_totals(summary: RunSummary) -> str:
+    """How many tests have each verdict, in one line.
+
+    >>> render_totals(RunSummary((), {}))
+    'instrcount: no test measured'
+    """
+    counts = [f"{number} {verdict}" for verdict, number in summary.counts.items()]
+    return "instrcount: " + (", ".join(counts) or "no test measured")
+
+
+def _table(results: Sequence[TestResult], width: int, *, functions: bool) -> list[str]:
+    if not results:
+        return []
+    rows = [_cells(result) for result in results]
+    # tabulate's "simple" gives a header two columns more than its text, and two between columns
+    taken = sum(
+        2 + max(len(_HEADERS[column]) + 2, *(len(row[column]) for row in rows))
+        for column in range(1, len(_HEADERS))
+    )
+    name_width = max(_NARROWEST_NAME, width - taken)
+    lines = tabulate(
+        [(cut_left(result.nodeid, name_width), *row[1:]) for result, row in zip(results, rows)],
+        headers=_HEADERS,
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=("left", "right", "right", "right", "right"),
+    ).splitlines()
+    table = lines[:2]
+    for result, line in zip(results, lines[2:]):
+        table.append(line)
+        if functions:
+            moved = _function_lines(result.functions[:_MOST_FUNCTIONS], width - 4)
+            if len(result.functions) > _MOST_FUNCTIONS:
+                moved.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
+            table += [f"    {one}" for one in moved]
+    return [cut_right(line.rstrip(), width) for line in table]
+
+
+def _cells(result: TestResult) -> tuple[str, ...]:
+    # the word stands where a delta would: it says why there is none
+    delta = str(result.verdict)
+    if result.delta is not None:
+        delta = percent(result.delta, beyond=result.limit.relative)
+    limit = cut_right(str(result.limit), _WIDEST_LIMIT)
+    return ("", count(result.baseline_ir), count(result.ir), delta, limit)
+
+
+def _function_lines(functions: Sequence[FunctionDelta], width: int) -> list[str]:
+    """A line for each function: change of its self ir, its calls before and after, its name."""
+    if not functions:
+        return []
+    cells = [
+        (
+            ("+" if delta.ir > 0 else "") + quotient(delta.ir) + " ir",
+            f"{quotient(delta.calls_before)} -> {quotient(delta.calls_after)} calls",
+        )
+        for delta in functions
+    ]
+    widths = [max(len(row[column]) for row in cells) for column in range(2)]
+    name_width = max(_NARROWEST_NAME, width - sum(widths) - 4)
+    return [
+        cut_right(
+            f"{ir:>{widths[0]}}  {calls:<{widths[1]}}  {cut_left(delta.name, name_width)}",
+            width,
+        )
+        for delta, (ir, calls) in zip(functions, cells)
+    ]
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        printable(note),
+        width,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _accept(command: str) -> str:
+    return f"  accept: {printable(command)}"
+
+
+def render_failure(result: TestResult, update_command: str, width: int = 80) -> list[str]:
+    """The text of the failed report of one test; the first line says it all, the last what to type.
+
+    Wants a result whose verdict fails the run; for any other it says the verdict.
+    """
+    name = short_name(result.nodeid)
+    lines = [f"{name}: {_what(result)}"]
+    lines += [f"  {line}" for line in _why(result, width)]
+    lines += [f"  {printable(line)}" for line in result.detail]
+    if result.verdict is Verdict.new:
+        lines.append(f"  fix: {printable(update_command)}")
+    elif result.verdict in ACCEPTABLE:
+        lines.append(_accept(update_command))
+    return lines
+
+
+def _what(result: TestResult) -> str:
+    verdict = result.verdict
+    if verdict is Verdict.new:
+        return f"no baseline to compare with (Ir {count(result.ir)}) [baseline-missing]"
+    if verdict is Verdict.incomparable:
+        return "the baseline is of another environment [baseline-incomparable]"
+    if verdict is Verdict.failed:
+        return _reason(result)[0] or "could not be measured"
+    if verdict is Verdict.nondeterministic:
+        return "measured twice, and the counts differ [nondeterministic]"
+    return f"{_change(result)}{' [improved]' if verdict is Verdict.improved else ''}"
+
+
+def _change(result: TestResult) -> str:
+    """``Ir 12,345 -> 12,702 (+2.9 %, limit +1 %)``."""
+    if result.delta is not None:
+        delta = percent(result.delta, beyond=result.limit.relative)
+    else:
+        delta = str(result.verdict)
+    numbers = f"Ir {count(result.baseline_ir)} -> {count(result.ir)}"
+    return f"{numbers} ({delta}, limit {result.limit})"
+
+
+def _why(result: TestResult, width: int) -> list[str]:
+    verdict = result.verdict
+    if verdict is Verdict.new:
+        return ["a gate that compares with nothing cannot fail: store this count and commit it"]
+    if verdict is Verdict.incomparable:
+        return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
+    if verdict is Verdict.improved:
+        why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
+        return [why, *changed_packages(result.packages_changed)]
+    if verdict is Verdict.regressed:
+        grown = [delta for delta in result.functions if delta.ir > 0][:_MOST_CAUSES]
+        lines = ["grew most, per call of the test:"] if grown else []
+        lines += [f"  {line}" for line in _function_lines(grown, width - 4)]
+        return [*lines, *changed_packages(result.packages_changed)]
+    if verdict is Verdict.failed:
+        return _reason(result)[1:]
+    return _reason(result) if result.reason else []
+
+
+def _reason(result: TestResult) -> list[str]:
+    # an InstrcountError brings a second line, its command
+    return [printable(line.strip()) for line in result.reason.split("\n")]

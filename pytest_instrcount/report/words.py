@@ -1,0 +1,119 @@
+"""Numbers and names as text for a terminal: exact numbers in, few columns out."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context
+from fractions import Fraction
+
+from pytest_instrcount.gate.names import printable
+
+# The widest text of a number; above it stands 1.2345e+30.
+_WIDEST_NUMBER = 15
+_LARGEST_PERCENT = 10**6
+_SMALLEST_PERCENT = Fraction(1, 10**6)
+_CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
+
+
+def count(ir: int | None) -> str:
+    """An integer with commas, ``-`` if there is none, and at most 15 characters.
+
+    >>> count(12345), count(None), count(10**15)
+    ('12,345', '-', '1.0000e+15')
+    """
+    if ir is None:
+        return "-"
+    # not len(f"{ir:,}"): Python refuses to spell integers of thousands of digits
+    if abs(ir) < 10**11:
+        return f"{ir:,}"
+    return f"{_CONTEXT.create_decimal(ir):.4e}"
+
+
+def quotient(number: Fraction) -> str:
+    """A count per call: an integer, or one decimal where it is none.
+
+    >>> quotient(Fraction(12345)), quotient(Fraction(1, 3)), quotient(Fraction(-5, 2))
+    ('12,345', '0.3', '-2.5')
+    """
+    if abs(number) >= 10**6 or number.denominator == 1:
+        return count(_rounded(number))
+    return _fixed(number, 1)
+
+
+def percent(fraction: Fraction, *, beyond: Fraction | None = None) -> str:
+    """A delta in percent with its sign: one decimal, or two significant digits below 1 %.
+
+    No delta but 0 looks like 0. ``beyond`` is a limit as a fraction: digits are added until the
+    text differs from the limit's, so that nobody reads "+1 %, limit +1 %".
+
+    >>> percent(Fraction(289, 10_000)), percent(Fraction(31, 10**6)), percent(Fraction(0))
+    ('+2.9 %', '+0.0031 %', '0 %')
+    >>> percent(Fraction(1001, 100_000), beyond=Fraction(1, 100))
+    '+1.001 %'
+    """
+    if not fraction:
+        return "0 %"
+    number, size = fraction * 100, abs(fraction * 100)
+    sign = "+" if number > 0 else "-"
+    if size >= _LARGEST_PERCENT or size < _SMALLEST_PERCENT:
+        exact = _CONTEXT.divide(
+            _CONTEXT.create_decimal(size.numerator), _CONTEXT.create_decimal(size.denominator)
+        )
+        return f"{sign}{exact:.1e} %"
+    decimals = 1
+    if size < 1:
+        while size * 10**decimals < 10:
+            decimals += 1
+    text = _fixed(size, decimals)
+    if beyond is not None and size != beyond * 100:
+        while decimals < 9 and text == _fixed(beyond * 100, decimals):
+            decimals += 1
+            text = _fixed(size, decimals)
+    return f"{sign}{text} %"
+
+
+def _rounded(number: Fraction) -> int:
+    """Half away from zero, so that a number and its negative look alike."""
+    size = (2 * abs(number) + 1) // 2
+    return size if number >= 0 else -size
+
+
+def _fixed(number: Fraction, decimals: int) -> str:
+    """Rounded to so many decimals, trailing zeros cut."""
+    scaled = _rounded(number * 10**decimals)
+    whole, part = divmod(abs(scaled), 10**decimals)
+    digits = f"{part:0{decimals}d}".rstrip("0")
+    return ("-" if scaled < 0 else "") + (f"{whole:,}.{digits}" if digits else f"{whole:,}")
+
+
+def cut_left(name: str, width: int) -> str:
+    """A name in at most ``width`` columns: escaped, and shortened from the left.
+
+    >>> cut_left("tests/unit/test_json.py::test_dump", 16)
+    '…n.py::test_dump'
+    """
+    # what is cut away need not be escaped: names can be very long
+    text = printable(name[-width:]) if width > 0 else ""
+    return (
+        text if len(text) <= width and len(name) <= width else "…" + text[len(text) - width + 1 :]
+    )
+
+
+def cut_right(text: str, width: int) -> str:
+    """A line in at most ``width`` columns: escaped, and its end cut off.
+
+    >>> cut_right("abcdef", 4)
+    'abc…'
+    """
+    shown = printable(text[: width + 1])
+    return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
+
+
+def short_name(nodeid: str) -> str:
+    """The test's own name, with its parameters, without file and class; escaped.
+
+    >>> short_name("tests/test_x.py::TestA::test_b[a::b]")
+    'test_b[a::b]'
+    """
+    file, _, test = nodeid.partition("::")
+    base, bracket, parameters = (test or file).partition("[")
+    return printable(base.rpartition("::")[2] + bracket + parameters)

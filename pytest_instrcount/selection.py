@@ -1,0 +1,57 @@
+"""What a run collected, and so which baselines have lost their test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+
+class Selection:
+    """Listens to collection. A baseline is stale only where its file was collected whole, or is gone."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._files: set[str] = set()
+        self._measured: set[str] = set()
+        self._deselected: set[str] = set()
+        self._errors = False
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note the collectors that worked."""
+        if report.failed:
+            self._errors = True
+        elif not report.skipped:
+            self._files.add(report.nodeid)
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        """Note what -k, -m, --lf or --deselect left out."""
+        self._deselected.update(item.nodeid for item in items)
+
+    def note_measured(self, nodeids: Iterable[str]) -> None:
+        """The tests of this run that are measured."""
+        self._measured.update(nodeids)
+
+    def is_stale(self, nodeid: str) -> bool:
+        """Whether a baseline's test is known to be gone, or to be no longer measured."""
+        file = nodeid.partition("::")[0]
+        if not (self._config.rootpath / file).exists():
+            return True
+        if self._partial_arguments() or file not in self._files:
+            return False
+        return nodeid not in self._measured and nodeid not in self._deselected
+
+    def why_partial(self, session: pytest.Session) -> str:
+        """Why this run does not know all tests; empty if it does."""
+        if self._partial_arguments():
+            return "only some tests of a file were asked for"
+        if self._deselected:
+            return f"{len(self._deselected)} tests were deselected"
+        if self._errors:
+            return "some files could not be collected"
+        if getattr(self._config.option, "lf", False):
+            return "--lf leaves files out"
+        return ""
+
+    def _partial_arguments(self) -> bool:
+        return any("::" in str(arg) for arg in self._config.args)

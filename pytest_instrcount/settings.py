@@ -1,0 +1,189 @@
+"""What the user set: command line, ini, marker and environment, read here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.options import (
+    DEFAULT_TIMEOUT,
+    IMPROVED,
+    INCOMPARABLE,
+    ISOLATIONS,
+    MISSING,
+    POLICIES,
+)
+
+REPORT_TYPES = ("json",)
+
+MARKER = "instrcount"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the user chose for a run; a test's marker replaces some of it for that test."""
+
+    active: bool
+    update: bool
+    policy: str
+    prune: bool
+    max_delta: Limit
+    missing: str
+    incomparable: str
+    improved: str
+    baseline_dir: Path
+    reports: tuple[tuple[str, Path], ...]
+    valgrind: str
+    timeout: float
+    warmup: int | None
+    calls: int | None
+    isolation: str
+    let_through: tuple[str, ...]
+    verbosity: int
+    ci: bool
+
+    @property
+    def missing_fails(self) -> bool:
+        """Whether a test without a baseline fails the run: in CI, unless said otherwise."""
+        return self.missing == "fail" or (self.missing == "auto" and self.ci)
+
+
+def load_settings(config: pytest.Config) -> Settings:
+    """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
+    mistakes: list[str] = []
+
+    def value(name: str) -> Any:
+        given = config.getoption(name)
+        if given is None:
+            given = config.getini(name) or None
+        return given
+
+    def choice(name: str, choices: tuple[str, ...]) -> str:
+        given = value(name)
+        if given is not None and given not in choices:
+            mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
+        return given if given in choices else choices[0]
+
+    def checked(name: str, check: Any, default: Any) -> Any:
+        given = value(name)
+        if given is None:
+            return default
+        try:
+            return check(given)
+        except (ValueError, InstrcountError) as error:
+            mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
+            return default
+
+    update, prune = config.getoption("instrcount_update_baseline"), config.getoption("instrcount_prune")
+    reports = []
+    for report in config.getoption("instrcount_report") or ():
+        kind, _, path = report.partition(":")
+        if kind not in REPORT_TYPES or not path:
+            mistakes.append(f"--instrcount-report={report}: write json:PATH")
+        else:
+            reports.append((kind, config.invocation_params.dir / path))
+    settings = Settings(
+        active=bool(value("instrcount") or update or prune),
+        update=update,
+        policy=choice("instrcount_update_policy", POLICIES),
+        prune=prune,
+        max_delta=checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
+        missing=choice("instrcount_missing", MISSING),
+        incomparable=choice("instrcount_incomparable", INCOMPARABLE),
+        improved=choice("instrcount_improved", IMPROVED),
+        baseline_dir=config.rootpath / (value("instrcount_baseline_dir") or "instrcount_baselines"),
+        reports=tuple(reports),
+        valgrind=value("instrcount_valgrind") or "valgrind",
+        timeout=checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
+        warmup=checked("instrcount_warmup", parse_warmup, None),
+        calls=checked("instrcount_calls", parse_calls, None),
+        isolation=choice("instrcount_isolation", ISOLATIONS),
+        let_through=tuple(config.getini("instrcount_env")),
+        verbosity=config.get_verbosity("instrcount"),
+        ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
+    )
+    if mistakes:
+        raise pytest.UsageError("\n".join(["instrcount: wrong settings [settings]", *mistakes]))
+    return settings
+
+
+def parse_seconds(given: object) -> float:
+    """A time limit in seconds, more than 0.
+
+    >>> parse_seconds("2.5")
+    2.5
+    """
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        raise ValueError("write seconds, like 60")
+    try:
+        seconds = float(given)
+    except ValueError:
+        raise ValueError("write seconds, like 60") from None
+    if not 0 < seconds < 1e9:
+        raise ValueError("write seconds, more than 0")
+    return seconds
+
+
+def parse_warmup(given: object) -> int:
+    """A number of warm-up calls, 0 or more."""
+    return _parse_count(given, 0)
+
+
+def parse_calls(given: object) -> int:
+    """A number of counted calls, 1 or more."""
+    return _parse_count(given, 1)
+
+
+def _parse_count(given: object, least: int) -> int:
+    if isinstance(given, str) and given.strip().isdecimal():
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ValueError(f"write a whole number, {least} or more")
+    return given
+
+
+def parse_isolation(given: object) -> str:
+    if given not in ISOLATIONS:
+        raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
+    return str(given)
+
+
+_MARKER_ARGUMENTS: Mapping[str, Any] = {
+    "max_delta": parse_limit,
+    "warmup": parse_warmup,
+    "calls": parse_calls,
+    "timeout": parse_seconds,
+    "isolation": parse_isolation,
+}
+
+
+def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, list[str]]:
+    """The settings of one test, and what is wrong with its markers.
+
+    A marker on the function wins over one on the class or the module, argument by argument.
+    """
+    mistakes = []
+    chosen: dict[str, Any] = {}
+    for mark in item.iter_markers(MARKER):
+        if mark.args:
+            mistakes.append("takes keyword arguments only, like max_delta='1%'")
+        for name, given in mark.kwargs.items():
+            check = _MARKER_ARGUMENTS.get(name)
+            if check is None:
+                known = ", ".join(_MARKER_ARGUMENTS)
+                mistakes.append(f"has no argument {name!r} (it has {known})")
+                continue
+            if given is None:
+                continue
+            try:
+                chosen.setdefault(name, check(given))
+            except (ValueError, InstrcountError) as error:
+                mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
+    return replace(settings, **chosen), mistakes

@@ -1,0 +1,627 @@
+"""Baselines: their names, their JSON, what bad files get, what stays on disk."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate import baseline
+from pytest_instrcount.gate.baseline import (
+    Baseline,
+    Found,
+    Missing,
+    Store,
+    env_key,
+    needed_by_rules,
+    read_baseline,
+    to_baseline,
+    write_baseline,
+)
+from pytest_instrcount.gate.measurement import Measurement, per_call
+from pytest_instrcount.gate.rules import fold_rows
+from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "tests/data/baselines/schema1.json"
+NODEID = "tests/test_json.py::test_dumps[small]"
+FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
+KEY = "cp311-linux-x86_64"
+
+
+def measurement(nodeid: str = NODEID, total_ir: int = 1_000_000, calls: int = 10) -> Measurement:
+    rows = {"a.c:f": Row(total_ir, 30), "malloc.c:malloc": Row(3, 1), "b.c:g": Row(2, 1)}
+    return Measurement(nodeid, total_ir, calls, 20, "fork", rows, {"attrs": "23.1.0"})
+
+
+# --- rounding -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("total_ir", "calls", "ir"),
+    [(0, 1, 0), (1, 1, 1), (5, 2, 3), (4, 3, 1), (5, 3, 2), (10**18 + 1, 2, 5 * 10**17 + 1)],
+)
+def test_per_call_rounds_half_up(total_ir: int, calls: int, ir: int) -> None:
+    """The count of a call is an integer, also where a float would lose digits."""
+    assert measurement(total_ir=total_ir, calls=calls).ir == ir
+    assert per_call(total_ir, calls) == ir
+
+
+def test_a_measurement_is_a_count() -> None:
+    """No calls, less than nothing, or an unknown isolation cannot be made."""
+    with pytest.raises(ValueError, match="not a count"):
+        measurement(calls=0)
+    with pytest.raises(ValueError, match="not a count"):
+        measurement(total_ir=-1)
+    with pytest.raises(ValueError, match="at least one call"):
+        per_call(1, 0)
+    with pytest.raises(ValueError, match="isolation"):
+        Measurement("t.py::a", 1, 1, 0, "thread", {}, {})
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (("cp", (3, 11), "linux", "x86_64"), "cp311-linux-x86_64"),
+        (("pp", (3, 10), "linux", "aarch64"), "pp310-linux-aarch64"),
+        (("cp", (3, 9), "../../etc", "a b\0"), "cp39-.._.._etc-a_b_"),
+    ],
+)
+def test_env_key(arguments: tuple[str, tuple[int, int], str, str], key: str) -> None:
+    """The key is one folder name, whatever the machine calls itself."""
+    assert env_key(*arguments) == key
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "place"),
+    [
+        ("tests/unit/test_x.py::test_a", "tests/unit/test_x/test_a"),
+        ("test_x.py::TestA::test_b[1/2 c]", "test_x/TestA.test_b_1_2_c"),
+        ("test_x.py", "test_x/test"),
+        ("test_x.py::[]", "test_x/test"),
+        ("", "test"),
+        ("a/./b//t.py::t", "a/b/t/t"),
+        ("../../etc/passwd::t", "__/__/etc/passwd/t"),
+        ("/etc/cron.d/x::t", "etc/cron.d/x/t"),
+        ("a\nb\0c/t.py::t\n\0u", "a_b_c/t/t_u"),
+        ("C:\\x.py::t", "C_x/t"),
+        ("t.py::" + "n" * 500, "t/" + "n" * 60),
+        ("t.py::../../x", "t/x"),
+    ],
+)
+def test_paths_are_for_people(nodeid: str, place: str) -> None:
+    """Folders as the tests have them, then a readable name, then the hash of the whole nodeid."""
+    digest = hashlib.sha256(nodeid.encode()).hexdigest()[:8]
+    path = Store(Path("base"), KEY).path(nodeid)
+    assert str(path) == f"base/{KEY}/{place}-{digest}.json"
+
+
+def test_names_that_sanitise_alike_do_not_collide() -> None:
+    """The hash tells apart what the slug does not."""
+    store = Store(Path("base"), KEY)
+    assert store.path("t.py::a[x y]") != store.path("t.py::a[x/y]")
+
+
+hostile = st.one_of(
+    st.text(st.characters()),
+    st.lists(st.sampled_from(["..", "/", ".", "::", "\0", "\n", "a", "\\", ".py", "é"])).map(
+        "".join
+    ),
+    st.tuples(st.sampled_from("a./"), st.integers(0, 5000)).map(lambda pair: pair[0] * pair[1]),
+)
+
+
+@given(hostile, hostile)
+def test_hostile_nodeids_stay_in_the_folder(file: str, test: str) -> None:
+    """No nodeid makes a path that leaves the environment's folder, or that the system refuses."""
+    store = Store(Path("/base"), KEY)
+    path = store.path(f"{file}::{test}")
+    assert Path(os.path.normpath(path)) == path
+    assert store.folder in path.parents
+    assert re.fullmatch(r"[A-Za-z0-9_./-]+", str(path))
+    assert max(len(part) for part in path.parts) <= 80
+    assert len(str(path)) < 400
+    assert re.fullmatch(r".{1,60}-[0-9a-f]{8}\.json", path.name)
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["x" * 5000, "a/" * 2500, "../" * 1700, "é" * 5000],
+    ids=["name", "depth", "parents", "letters"],
+)
+def test_a_very_long_file_part_can_be_stored(tmp_path: Path, file: str) -> None:
+    """5,000 characters are cut, and the file can be written, found and listed."""
+    store, nodeid = Store(tmp_path, KEY), f"{file}.py::test_a"
+    assert store.write(measurement(nodeid), FACTS)
+    assert isinstance(store.read(nodeid), Found)
+    assert [owner for _, owner in store.list()] == [nodeid]
+
+
+def test_long_folders_are_told_apart() -> None:
+    """What was cut off is in the hash of the part."""
+    store = Store(Path("b"), KEY)
+    one, two = store.path("x" * 200 + "1.py::t"), store.path("x" * 200 + "2.py::t")
+    assert one.parent != two.parent
+
+
+# --- which rows are kept ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "obmalloc.c:_PyObject_Malloc",
+        "/build/python/Objects/obmalloc.c:anything",
+        "malloc.c:_int_free",
+        "???:malloc",
+        "???:unlink_chunk.isra.0",
+        "???:PyObject_Malloc [/usr/bin/python3.11]",
+        "dictobject.c:unicodekeys_lookup_unicode",
+        "dictobject.c:unicodekeys_lookup_unicode.lto_priv.0",
+        "dictobject.c:_Py_dict_lookup",
+        "dictobject.c:find_empty_slot",
+        "dictobject.c:build_indices_unicode",
+        "dictobject.c:lookdict_unicode",
+        "setobject.c:set_add_entry",
+        "setobject.c:set_lookkey",
+        "typeobject.c:find_name_in_mro",
+        "typeobject.c:_PyType_Lookup",
+        "???:memcpy",
+        "???:__memcpy_avx_unaligned_erms",
+        "memmove-vec-unaligned-erms.S:__memmove_avx_unaligned_erms",
+        "memset.S:__memset_avx2_unaligned",
+        "strlen-avx2.S:__strlen_avx2",
+        "???:memcpy@@GLIBC_2.14",
+        "???:__memcmp_avx2_movbe",
+        "listobject.c:unsafe_latin_compare",
+    ],
+)
+def test_rules_need(name: str) -> None:
+    """Functions that hold layout noise keep their rows."""
+    assert needed_by_rules(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ":",
+        "_json.c:scan_once",
+        "ceval.c:_PyEval_EvalFrameDefault",
+        "???:0x000000000051f6f0",
+        "structmodule.c:s_pack",
+        "unicodeobject.c:unicode_format",
+        "memoryobject.c:memory_getbuf",
+        "x.c:strategy",
+        "x.c:freeze",
+        "(other)",
+    ],
+)
+def test_rules_do_not_need(name: str) -> None:
+    """Ordinary functions have no special place."""
+    assert not needed_by_rules(name)
+
+
+def test_small_rows_are_folded() -> None:
+    """0.01 % is kept, one instruction less is not, unless a rule needs it; the sum stays."""
+    rows = {
+        "a.c:f": Row(99_987, 5),
+        "b.c:edge": Row(10, 1),
+        "c.c:below": Row(9, 2),
+        "d.c:less": Row(-7, -1),
+        "malloc.c:malloc": Row(1, 1),
+        "(other)": Row(4, 4),
+    }
+    folded = fold_rows(rows, 100_000)
+    assert folded == {
+        "(other)": Row(6, 5),
+        "a.c:f": Row(99_987, 5),
+        "b.c:edge": Row(10, 1),
+        "malloc.c:malloc": Row(1, 1),
+    }
+    assert sum(row.ir for row in folded.values()) == sum(row.ir for row in rows.values())
+
+
+def test_nothing_to_fold() -> None:
+    """No rows, or no small ones: no row for the others."""
+    assert fold_rows({}, 0) == {}
+    assert fold_rows({"a.c:f": Row(0, 0)}, 0) == {"a.c:f": Row(0, 0)}
+
+
+names = st.text(st.characters())
+counts = st.integers(0, 2**40)
+rows_of_tests = st.dictionaries(names, st.builds(Row, counts, counts), max_size=20)
+
+
+@given(rows_of_tests, st.integers(0, 2**60))
+def test_folding_twice_is_folding_once(rows: dict[str, Row], total_ir: int) -> None:
+    """Folding is idempotent."""
+    once = fold_rows(rows, total_ir)
+    assert fold_rows(once, total_ir) == once
+
+
+# --- the text -----------------------------------------------------------------------------------
+
+baselines = st.builds(
+    Baseline,
+    nodeid=names,
+    total_ir=st.integers(0, 2**63 - 1),
+    calls=st.integers(1, 2**31),
+    warmup=st.integers(0, 2**31),
+    isolation=st.sampled_from(["fork", "process"]),
+    rows=rows_of_tests,
+    environment=st.dictionaries(names, names, max_size=5),
+    packages=st.dictionaries(names, names, max_size=5),
+)
+
+
+@given(baselines)
+def test_reads_its_own_text(stored: Baseline) -> None:
+    """parse(render(x)) == x, and the text is stable, plain, and a line for each function."""
+    text = render_baseline(stored)
+    assert parse_baseline(text, Path("x.json")) == stored
+    assert render_baseline(parse_baseline(text, Path("x.json"))) == text
+    assert text.isascii()
+    assert text.endswith("}\n")
+    assert len(re.findall(r"^  .*: \[-?\d+, \d+\],?$", text, re.MULTILINE)) == len(stored.rows)
+
+
+def test_sample_of_schema_1() -> None:
+    """The sample that stays forever is what is written today, byte for byte."""
+    found = read_baseline(SAMPLE, NODEID)
+    assert isinstance(found, Found)
+    assert found.baseline.ir == 46_801
+    assert found.baseline.rows["(other)"] == Row(25, 2)
+    assert render_baseline(found.baseline) == SAMPLE.read_text()
+
+
+def test_schema_document_names_the_keys() -> None:
+    """docs/reference/schemas has the keys that are written, no more and no fewer."""
+    document = json.loads((ROOT / "docs/reference/schemas/baseline-1.json").read_text())
+    written = json.loads(SAMPLE.read_text())
+    assert sorted(document["required"]) == sorted(document["properties"]) == sorted(written)
+    assert document["properties"]["schema"]["const"] == written["schema"] == 1
+
+
+# --- bad files ----------------------------------------------------------------------------------
+
+
+def edited(**changes: object) -> str:
+    return json.dumps({**json.loads(SAMPLE.read_text()), **changes})
+
+
+def without(key: str) -> str:
+    return json.dumps({k: v for k, v in json.loads(SAMPLE.read_text()).items() if k != key})
+
+
+CONFLICT = (
+    SAMPLE.read_text()
+    .replace(' "ir"', '<<<<<<< HEAD\n "ir": 1,\n=======\n "ir"')
+    .replace(' "isolation"', '>>>>>>> branch\n "isolation"')
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("", "baseline-damaged"),
+        ("\n", "baseline-damaged"),
+        ("null", "baseline-damaged"),
+        ("[]", "baseline-damaged"),
+        ("{}", "baseline-damaged"),
+        (SAMPLE.read_text()[:200], "baseline-damaged"),
+        (SAMPLE.read_text()[:-2], "baseline-damaged"),
+        (SAMPLE.read_text() * 2, "baseline-damaged"),
+        ("[" * 100_000, "baseline-damaged"),
+        ("9" * 5000, "baseline-damaged"),
+        (CONFLICT, "baseline-conflict"),
+        (edited(schema=2), "baseline-newer"),
+        ('{"schema": 7, "all": "new"}', "baseline-newer"),
+        (edited(schema=0), "baseline-damaged"),
+        (edited(schema=True), "baseline-damaged"),
+        (edited(schema="1"), "baseline-damaged"),
+        (edited(nodeid="tests/test_json.py::test_other"), "baseline-mismatch"),
+        (edited(nodeid=3), "baseline-damaged"),
+        (edited(ir=1), "baseline-damaged"),
+        (edited(total_ir=468005.0), "baseline-damaged"),
+        (edited(total_ir=-1), "baseline-damaged"),
+        (edited(total_ir=None), "baseline-damaged"),
+        (edited(total_ir=2**63), "baseline-damaged"),
+        (edited(total_ir=float("nan")), "baseline-damaged"),
+        (edited(calls=0), "baseline-damaged"),
+        (edited(calls=True), "baseline-damaged"),
+        (edited(warmup="20"), "baseline-damaged"),
+        (edited(warmup=False), "baseline-damaged"),
+        (edited(isolation="thread"), "baseline-damaged"),
+        (edited(isolation=[]), "baseline-damaged"),
+        (edited(environment=[]), "baseline-damaged"),
+        (edited(environment={"glibc": 2}), "baseline-damaged"),
+        (edited(packages=None), "baseline-damaged"),
+        (edited(functions=[]), "baseline-damaged"),
+        (edited(functions={"f": 3}), "baseline-damaged"),
+        (edited(functions={"f": [1]}), "baseline-damaged"),
+        (edited(functions={"f": [1, 2, 3]}), "baseline-damaged"),
+        (edited(functions={"f": [-1, 2]}), "baseline-damaged"),
+        (edited(functions={"f": [1, True]}), "baseline-damaged"),
+        (edited(functions={"f": [1.0, 1]}), "baseline-damaged"),
+        (edited(extra=1), "baseline-damaged"),
+        (without("packages"), "baseline-damaged"),
+        (SAMPLE.read_text().replace(' "calls"', ' "calls": 10,\n "calls"'), "baseline-damaged"),
+        (SAMPLE.read_text() + " " * LARGEST_FILE, "baseline-damaged"),
+    ],
+    ids=lambda value: ascii(value[:20]),
+)
+def test_bad_files_are_named_and_left_alone(tmp_path: Path, text: str, slug: str) -> None:
+    """Each names the file and the command, and no update overwrites it."""
+    path = tmp_path / "x y.json"
+    path.write_text(text)
+    with pytest.raises(InstrcountError) as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.slug == slug
+    assert "x y.json'" in str(caught.value)
+    assert "pip install" in caught.value.fix or "--instrcount-update-baseline" in caught.value.fix
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(InstrcountError) as again:
+        write_baseline(path, measurement(), FACTS)
+    assert again.value.slug == slug
+    assert path.read_text() == text
+
+
+def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
+    """Resolve in git, or delete and measure again."""
+    path = tmp_path / "x.json"
+    path.write_text(CONFLICT)
+    with pytest.raises(InstrcountError, match="merge markers") as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.fix == (
+        f"resolve the conflict in git, or rm {path} && pytest --instrcount-update-baseline"
+    )
+
+
+def test_other_row_may_be_negative() -> None:
+    """What was folded may hold the artefacts of subtracting."""
+    text = edited(functions={"(other)": [-5, -1]})
+    assert parse_baseline(text, Path("x")).rows == {"(other)": Row(-5, -1)}
+
+
+def test_crlf_is_no_damage(tmp_path: Path) -> None:
+    """git on some machines checks out with other line ends."""
+    path = tmp_path / "x.json"
+    path.write_bytes(SAMPLE.read_bytes().replace(b"\n", b"\r\n"))
+    assert isinstance(read_baseline(path, NODEID), Found)
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    """Bytes that are no text are damage."""
+    path = tmp_path / "x.json"
+    path.write_bytes(SAMPLE.read_bytes().replace(b"small", b"sm\xffll"))
+    with pytest.raises(InstrcountError, match="not UTF-8") as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.slug == "baseline-damaged"
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "under a file", "nul"])
+def test_unreadable(tmp_path: Path, kind: str) -> None:
+    """What is no file is said, and nothing waits for a pipe."""
+    path = tmp_path / "x.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "loop":
+        path.symlink_to(path)
+    elif kind == "nul":
+        path = tmp_path / "a\0b"
+    else:
+        path.write_text("")
+        path /= "y.json"
+    with pytest.raises(InstrcountError) as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.slug == "baseline-unreadable"
+    assert "\0" not in str(caught.value)
+
+
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for root, who may read everything: the open is made to fail."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InstrcountError, match="Permission denied") as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.slug == "baseline-unreadable"
+
+
+def test_missing_is_a_variant(tmp_path: Path) -> None:
+    """No file, no folder, a dangling link: missing, not an error."""
+    assert read_baseline(tmp_path / "x.json", NODEID) == Missing()
+    assert read_baseline(tmp_path / "no" / "x.json", NODEID) == Missing()
+    (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
+    assert read_baseline(tmp_path / "link.json", NODEID) == Missing()
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_an_error_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    """Nothing but InstrcountError comes out of a file."""
+    path = tmp_path_factory.mktemp("any") / "x.json"
+    path.write_bytes(data)
+    with pytest.raises(InstrcountError):
+        read_baseline(path, NODEID)
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def test_write_then_read(tmp_path: Path) -> None:
+    """What was measured comes back, with the facts."""
+    store = Store(tmp_path / "new" / "base", KEY)
+    assert store.read(NODEID) == Missing()
+    assert store.write(measurement(), FACTS)
+    assert store.read(NODEID) == Found(to_baseline(measurement(), FACTS))
+    path = store.path(NODEID)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_equal_bytes_are_left_untouched(tmp_path: Path) -> None:
+    """The same numbers change neither the time nor the file."""
+    path = tmp_path / "x.json"
+    assert write_baseline(path, measurement(), FACTS)
+    os.utime(path, (1, 1))
+    before = path.stat()
+    assert not write_baseline(path, measurement(), FACTS)
+    assert path.stat() == before or path.stat().st_ino == before.st_ino
+    assert path.stat().st_mtime == 1
+    assert write_baseline(path, measurement(total_ir=1_000_001), FACTS)
+    assert path.stat().st_ino != before.st_ino
+
+
+def test_files_have_the_usual_rights(tmp_path: Path) -> None:
+    """A baseline is as readable as any file the user makes."""
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    write_baseline(tmp_path / "x.json", measurement(), FACTS)
+    assert (tmp_path / "x.json").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("step", ["write", "replace"])
+def test_a_full_disk_leaves_what_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The old baseline stays whole, no temp file is left, the message has a command."""
+    path = tmp_path / "x.json"
+    write_baseline(path, measurement(), FACTS)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if step == "replace":
+        monkeypatch.setattr(os, "replace", full)
+    else:
+        opened = Path.open
+
+        def open_full(self: Path, mode: str = "r") -> object:
+            file = opened(self, mode)
+            if "x" in mode:
+                file.close()
+                full()
+            return file
+
+        monkeypatch.setattr(Path, "open", open_full)
+    with pytest.raises(InstrcountError, match="No space left") as caught:
+        write_baseline(path, measurement(total_ir=2), FACTS)
+    monkeypatch.undo()
+    assert caught.value.slug == "baseline-write"
+    assert "ls -ld" in caught.value.fix
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file where a folder must be is an error, not a traceback."""
+    (tmp_path / KEY).write_text("")
+    with pytest.raises(InstrcountError) as caught:
+        Store(tmp_path, KEY).write(measurement(), FACTS)
+    assert caught.value.slug in ("baseline-write", "baseline-unreadable")
+
+
+def test_too_large_to_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the reader would refuse is never stored."""
+    monkeypatch.setattr(baseline, "LARGEST_FILE", 100)
+    with pytest.raises(InstrcountError, match="it would have") as caught:
+        write_baseline(tmp_path / "x.json", measurement(), FACTS)
+    assert caught.value.slug == "baseline-write"
+    assert not list(tmp_path.iterdir())
+
+
+# --- the store ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "base", KEY)
+    for nodeid in ("a/t.py::one", "a/t.py::two", "b/t.py::one"):
+        made.write(measurement(nodeid), FACTS)
+    yield made
+
+
+def test_list(store: Store) -> None:
+    """All tests of this environment, and nothing of another or of another program."""
+    Store(store.root, "cp313-linux-x86_64").write(measurement("c.py::c"), FACTS)
+    (store.folder / "notes.txt").write_text("mine")
+    (store.folder / ".abc.instrcount-tmp").write_text("left by a kill")
+    assert sorted(store.list()) == [
+        (store.path(nodeid), nodeid) for nodeid in ("a/t.py::one", "a/t.py::two", "b/t.py::one")
+    ]
+
+
+def test_list_of_nothing(tmp_path: Path) -> None:
+    """No folder yet: nothing."""
+    assert list(Store(tmp_path / "none", KEY).list()) == []
+
+
+def test_list_goes_on_after_bad_files(store: Store) -> None:
+    """A damaged and a moved file come with their errors, the others with their names."""
+    store.path("a/t.py::one").write_text("{")
+    store.path("b/t.py::one").rename(store.folder / "moved.json")
+    owners = dict(store.list())
+    damage, moved = owners[store.path("a/t.py::one")], owners[store.folder / "moved.json"]
+    assert isinstance(damage, InstrcountError)
+    assert damage.slug == "baseline-damaged"
+    assert isinstance(moved, InstrcountError)
+    assert moved.slug == "baseline-mismatch"
+    assert owners[store.path("a/t.py::two")] == "a/t.py::two"
+
+
+def test_other_environments(store: Store) -> None:
+    """Which keys have this test; not the own one, not a stray file."""
+    for key in ("cp313-linux-x86_64", "cp310-linux-x86_64"):
+        Store(store.root, key).write(measurement("a/t.py::one"), FACTS)
+    (store.root / "README").write_text("")
+    assert store.other_environments("a/t.py::one") == ("cp310-linux-x86_64", "cp313-linux-x86_64")
+    assert store.other_environments("a/t.py::two") == ()
+    assert Store(store.root / "none", KEY).other_environments("a/t.py::one") == ()
+
+
+def test_delete_removes_what_becomes_empty(store: Store) -> None:
+    """Folders go with their last file, up to the environment's."""
+    store.delete(store.path("a/t.py::one"))
+    assert store.path("a/t.py::two").is_file()
+    store.delete(store.path("a/t.py::two"))
+    assert not (store.folder / "a").exists()
+    store.delete(store.path("b/t.py::one"))
+    store.delete(store.path("b/t.py::one"))
+    assert list(store.folder.iterdir()) == []
+
+
+def test_delete_stays_inside(store: Store, tmp_path: Path) -> None:
+    """A path that leaves the folder is refused."""
+    outside = tmp_path / "precious"
+    outside.write_text("")
+    for path in (outside, store.folder / ".." / ".." / "precious", store.folder):
+        with pytest.raises(InstrcountError, match="outside"):
+            store.delete(path)
+    assert outside.exists()
+    with pytest.raises(InstrcountError) as caught:
+        store.delete(store.folder / "a")
+    assert caught.value.slug == "baseline-write"

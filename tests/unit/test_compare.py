@@ -1,0 +1,179 @@
+"""Comparing: new, incomparable, or a delta in exact fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
+from pytest_instrcount.gate.compare import (
+    Delta,
+    FunctionDelta,
+    GatedCount,
+    Incomparable,
+    New,
+    compare,
+    differing,
+    gated,
+    growth,
+)
+from pytest_instrcount.gate.measurement import Measurement
+
+FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
+
+
+def measurement(
+    total_ir: int = 1000,
+    calls: int = 1,
+    rows: Mapping[str, Row] | None = None,
+    packages: Mapping[str, str] | None = None,
+) -> Measurement:
+    return Measurement("t.py::a", total_ir, calls, 20, "fork", rows or {}, packages or {})
+
+
+def found(old: Measurement, facts: Mapping[str, str] = FACTS) -> Found:
+    return Found(to_baseline(old, facts))
+
+
+def delta(old: Measurement, new: Measurement) -> Delta:
+    comparison = compare(new, found(old), FACTS)
+    assert isinstance(comparison, Delta)
+    return comparison
+
+
+def test_missing_is_new() -> None:
+    """Without a baseline there is nothing to compare, not a growth from zero."""
+    assert compare(measurement(), Missing(), FACTS) == New()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "differences"),
+    [
+        ({}, {"a": "1"}, (("a", "(none)", "1"),)),
+        ({"a": "1"}, {}, (("a", "1", "(none)"),)),
+        ({"a": "1", "b": "2"}, {"a": "1", "b": "3"}, (("b", "2", "3"),)),
+        ({"b": "1", "a": "1"}, {"b": "2", "a": "2"}, (("a", "1", "2"), ("b", "1", "2"))),
+        ({"a": ""}, {}, (("a", "", "(none)"),)),
+        ({"a": "(none)"}, {}, (("a", "(none)", "(none)"),)),
+    ],
+)
+def test_any_fact_makes_incomparable(
+    then: dict[str, str], now: dict[str, str], differences: tuple[tuple[str, str, str], ...]
+) -> None:
+    """Another value, a fact more, a fact less: named, sorted, and never a regression."""
+    huge = measurement(10**9)
+    assert compare(huge, found(measurement(), then), now) == Incomparable(differences)
+
+
+def test_no_facts_are_the_same_facts() -> None:
+    """Two empty environments are equal."""
+    assert isinstance(compare(measurement(), found(measurement(), {}), {}), Delta)
+
+
+def test_packages_explain_and_never_prevent() -> None:
+    """Versions that differ ride on the delta."""
+    old = measurement(packages={"attrs": "23.1", "gone": "1", "same": "1"})
+    new = measurement(packages={"attrs": "23.2", "come": "2", "same": "1"})
+    assert delta(old, new).packages_changed == (
+        ("attrs", "23.1", "23.2"),
+        ("come", "(none)", "2"),
+        ("gone", "1", "(none)"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fraction"),
+    [
+        ((1000, 1), (1000, 1), Fraction(0)),
+        ((1000, 1), (10_000, 10), Fraction(0)),
+        ((1000, 1), (1010, 1), Fraction(1, 100)),
+        ((1000, 1), (990, 1), Fraction(-1, 100)),
+        ((1000, 3), (1001, 3), Fraction(1, 1000)),
+        ((10**18, 1), (10**18 + 1, 1), Fraction(1, 10**18)),
+        ((1000, 1), (0, 1), Fraction(-1)),
+        ((0, 1), (0, 5), Fraction(0)),
+        ((0, 1), (5, 1), None),
+    ],
+)
+def test_growth_is_exact(
+    old: tuple[int, int], new: tuple[int, int], fraction: Fraction | None
+) -> None:
+    """Per call, unrounded; from zero there is no fraction."""
+    assert growth(GatedCount(*old), GatedCount(*new)) == fraction
+    assert delta(measurement(*old), measurement(*new)).fraction == fraction
+
+
+def test_gated_is_the_raw_count() -> None:
+    """Of a measurement and of a baseline alike."""
+    new = measurement(1005, 10)
+    assert gated(new) == gated(to_baseline(new, FACTS)) == GatedCount(1005, 10)
+    assert gated(new).ir == 101
+    assert gated(new).exact == Fraction(201, 2)
+
+
+def test_function_deltas_are_per_call_and_sorted_by_size() -> None:
+    """The largest change first, whichever way; what did not change is left out."""
+    old = measurement(
+        1000, 1, {"same": Row(100, 1), "up": Row(100, 1), "down": Row(500, 5), "gone": Row(9, 1)}
+    )
+    new = measurement(
+        2000, 2, {"same": Row(200, 2), "up": Row(300, 3), "down": Row(800, 8), "come": Row(9, 4)}
+    )
+    assert delta(old, new).function_deltas == (
+        FunctionDelta("down", Fraction(-100), Fraction(5), Fraction(4)),
+        FunctionDelta("up", Fraction(50), Fraction(1), Fraction(3, 2)),
+        FunctionDelta("gone", Fraction(-9), Fraction(1), Fraction(0)),
+        FunctionDelta("come", Fraction(9, 2), Fraction(0), Fraction(2)),
+    )
+
+
+def test_calls_alone_are_a_change() -> None:
+    """The same cost in more calls is shown, ties by name."""
+    old = measurement(rows={"b": Row(500, 1), "a": Row(500, 1)})
+    new = measurement(rows={"b": Row(500, 2), "a": Row(500, 2)})
+    assert [one.name for one in delta(old, new).function_deltas] == ["a", "b"]
+
+
+def test_equal_runs_have_no_function_deltas() -> None:
+    """Small rows, which the baseline does not name, are no change."""
+    rows = {"big": Row(10**6, 1), "tiny": Row(1, 1), "malloc.c:free": Row(1, 1)}
+    same = measurement(10**6 + 2, 1, rows)
+    assert delta(same, same).function_deltas == ()
+
+
+def test_a_row_named_then_is_compared_though_small_now() -> None:
+    """A function that shrank below 0.01 % did not vanish."""
+    old = measurement(10**6, 1, {"big": Row(10**6, 1), "f": Row(500, 9)})
+    new = measurement(10**6, 1, {"big": Row(10**6, 1), "f": Row(1, 9)})
+    assert delta(old, new).function_deltas == (
+        FunctionDelta("f", Fraction(-499), Fraction(9), Fraction(9)),
+    )
+
+
+row_maps = st.dictionaries(
+    st.sampled_from(["a", "b", "malloc.c:free", "c", "(other)"]),
+    st.builds(Row, st.integers(-5, 10**6), st.integers(0, 100)),
+)
+
+
+@given(row_maps, row_maps)
+def test_function_deltas_sum_to_the_change(old: dict[str, Row], new: dict[str, Row]) -> None:
+    """Folding loses nothing: before + deltas = after."""
+    before, after = (sum(row.ir for row in rows.values()) for rows in (old, new))
+    deltas = delta(measurement(10**6, 1, old), measurement(10**6, 1, new)).function_deltas
+    assert before + sum(one.ir for one in deltas) == after
+
+
+facts = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"))
+
+
+@given(facts, facts)
+def test_differing_is_empty_for_equals_only(old: dict[str, str], new: dict[str, str]) -> None:
+    """Nothing differs exactly if the two are equal; the mirror has the same keys."""
+    assert (differing(old, new) == ()) == (old == new)
+    assert [one[0] for one in differing(old, new)] == [one[0] for one in differing(new, old)]

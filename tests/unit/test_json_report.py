@@ -1,0 +1,124 @@
+"""The JSON report: its keys and values, and files that are whole or absent."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.report.json import report_dict, write_report
+from pytest_instrcount.report.records import RunSummary, TestResult
+
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-1.json"
+LIMIT = parse_limit("1%|5000ir")
+MOVED = TestResult("t.py::a", Verdict.regressed, 1020, 1000, Fraction(1, 50), LIMIT)
+FAILED = TestResult("t.py::b", Verdict.failed, None, None, None, LIMIT, reason="segfault")
+
+
+def entries_of(summary: RunSummary) -> list[dict[str, object]]:
+    tests = report_dict(summary)["tests"]
+    assert isinstance(tests, list)
+    return tests
+
+
+def test_report_of_two_tests() -> None:
+    """Integers stay integers, the delta is a fraction, what is not known is null."""
+    summary = RunSummary((MOVED, FAILED), {"valgrind": "3.19.0", "glibc": "2.36"})
+    assert report_dict(summary) == {
+        "schema": 1,
+        "environment": {"glibc": "2.36", "valgrind": "3.19.0"},
+        "tests": [
+            {
+                "nodeid": "t.py::a",
+                "verdict": "regressed",
+                "ir": 1020,
+                "baseline_ir": 1000,
+                "delta": 0.02,
+                "limit": "+1 % | 5,000 ir",
+            },
+            {
+                "nodeid": "t.py::b",
+                "verdict": "failed",
+                "ir": None,
+                "baseline_ir": None,
+                "delta": None,
+                "limit": "+1 % | 5,000 ir",
+            },
+        ],
+    }
+
+
+def test_report_of_nothing() -> None:
+    """A run without tests is a report with none."""
+    assert report_dict(RunSummary((), {})) == {"schema": 1, "environment": {}, "tests": []}
+
+
+def test_values_are_plain() -> None:
+    """No enum and no fraction is left for a reader to trip over."""
+    (test,) = entries_of(RunSummary((MOVED,), {}))
+    assert [type(value) for value in test.values()] == [str, str, int, int, float, str]
+
+
+@pytest.mark.parametrize(
+    ("delta", "number"),
+    [
+        (None, None),
+        (Fraction(0), 0.0),
+        (Fraction(-1), -1.0),
+        (Fraction(1, 10**18), 1e-18),
+        (Fraction(10**18), 1e18),
+    ],
+)
+def test_deltas(delta: Fraction | None, number: float | None) -> None:
+    """Zero, gone, tiny, huge, missing."""
+    result = TestResult("t.py::a", Verdict.unchanged, 1, 1, delta, LIMIT)
+    (test,) = entries_of(RunSummary((result,), {}))
+    assert test["delta"] == number
+
+
+def test_schema_document_names_the_keys() -> None:
+    """docs/reference/schemas has the keys and the verdicts that are written."""
+    document = json.loads(SCHEMA.read_text())
+    report = json.loads(json.dumps(report_dict(RunSummary((MOVED,), {}))))
+    assert sorted(document["required"]) == sorted(document["properties"]) == sorted(report)
+    item = document["properties"]["tests"]["items"]
+    assert sorted(item["required"]) == sorted(item["properties"]) == sorted(report["tests"][0])
+    assert item["properties"]["verdict"]["enum"] == [verdict.value for verdict in Verdict]
+
+
+def test_write_makes_folders_and_replaces(tmp_path: Path) -> None:
+    """The last report wins, and nothing else is left in the folder."""
+    path = tmp_path / "out" / "report.json"
+    write_report(path, RunSummary((FAILED,), {}))
+    write_report(path, RunSummary((MOVED,), {}))
+    assert json.loads(path.read_text()) == report_dict(RunSummary((MOVED,), {}))
+    assert path.read_text().endswith("}\n")
+    assert [entry.name for entry in path.parent.iterdir()] == ["report.json"]
+
+
+def test_write_says_why_not(tmp_path: Path) -> None:
+    """A folder in the way is an error with a command, and no temp file stays."""
+    path = tmp_path / "report.json"
+    path.mkdir()
+    with pytest.raises(InstrcountError) as caught:
+        write_report(path, RunSummary((), {}))
+    assert caught.value.slug == "report-write"
+    assert "--instrcount-report=json:" in caught.value.fix
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
+
+
+@given(st.text(st.characters()), st.dictionaries(st.text(st.characters()), st.text()))
+def test_any_name_is_json(nodeid: str, environment: dict[str, str]) -> None:
+    """Names come back as they were, from plain ASCII."""
+    result = TestResult(nodeid, Verdict.stale, None, None, None, LIMIT)
+    summary = RunSummary((result,), environment)
+    text = json.dumps(report_dict(summary))
+    assert json.loads(text)["tests"][0]["nodeid"] == nodeid
+    assert json.loads(text)["environment"] == environment
