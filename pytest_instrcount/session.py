@@ -172,9 +172,12 @@ class MeasuredRun:
         self._numbers = {order.nodeid: first + number for number, order in enumerate(orders)}
 
     def _order(self, item: pytest.Item, settings: Settings) -> Order:
-        warmup, calls = self._rulings.repetition(item.nodeid)
-        warmup = warmup if settings.warmup is None else settings.warmup
-        calls = calls if settings.calls is None else settings.calls
+        known = self._rulings.made_with(item.nodeid)
+        warmup, calls = settings.warmup, settings.calls
+        if known is not None:
+            warmup = known.warmup if warmup is None else warmup
+            calls = known.calls if calls is None else calls
+        pilot = warmup is None or calls is None
         return Order(
             nodeid=item.nodeid,
             path=str(item.path),
@@ -182,7 +185,7 @@ class MeasuredRun:
             timeout=settings.timeout,
             warmup=warmup,
             calls=calls,
-            pilot=warmup is None or calls is None,
+            pilot=pilot,
             verbose=self._config.option.verbose,
         )
 
@@ -245,6 +248,8 @@ class MeasuredRun:
                 properties = self._rule(item, result)
             except InstrcountError as error:
                 problem = str(error)
+        if not problem and result["expected"] and result["counted"] is None:
+            problem = "the process that counts it was killed"
         if problem:
             limit = self._chosen[item.nodeid].max_delta
             self._rulings.fail(item.nodeid, limit, problem.partition("\n")[0])

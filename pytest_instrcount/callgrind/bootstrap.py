@@ -112,7 +112,7 @@ def _children(self):
 if hasattr(metadata, "FastPath"):
     metadata.FastPath.children = _children
 
-with open(sys.argv[1] + "/plan.json", encoding="utf-8") as _file:
+with open(sys.argv[1], encoding="utf-8") as _file:
     _plan = json.load(_file)
 sys.path[:] = _plan["sys_path"]
 sys.argv[:] = ["pytest"]

@@ -18,8 +18,11 @@ from typing import Any
 #: Orders to a process that forks: fork, go on as your own child, let one ended child go.
 FORK, BECOME, REAP = b"F", b"B", b"R"
 
-#: The answer to a pilot: warm-up and counted calls.
-REPETITION = struct.Struct("<qq")
+#: The answer to a pilot: warm-up calls, counted calls, and whether the warm-up is a long one.
+REPETITION = struct.Struct("<qqq")
+
+#: A question that needs no message: a length that no message has.
+ASK = b"\xff\xff\xff\xff"
 
 _LENGTH = struct.Struct("<I")
 _CHUNK_BYTES = 1 << 16
@@ -87,6 +90,9 @@ class Channel:
         """The next whole message among what has arrived, or None."""
         if len(self._received) < _LENGTH.size:
             return None
+        if self._received.startswith(ASK):
+            del self._received[: len(ASK)]
+            return {"kind": "ask"}
         (length,) = _LENGTH.unpack_from(self._received)
         end = _LENGTH.size + length
         if len(self._received) < end:
@@ -95,8 +101,12 @@ class Channel:
         del self._received[:end]
         return message
 
-    def receive_exactly(self, form: struct.Struct) -> tuple[Any, ...]:
-        """Wait for an answer of fixed size. Raises ChannelClosed at the end."""
+    def ask(self, form: struct.Struct) -> tuple[Any, ...]:
+        """Ask for an answer of fixed size, without a message: few instructions on either side.
+
+        Raises ChannelClosed at the end.
+        """
+        os.write(self.socket.fileno(), ASK)
         while len(self._received) < form.size:
             self.fill()
         answer = form.unpack_from(self._received)

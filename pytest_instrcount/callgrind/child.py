@@ -10,6 +10,7 @@ import random
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from pytest_instrcount.callgrind.channel import (
     REPETITION,
     Channel,
 )
-from pytest_instrcount.callgrind.requests import Request, Requests, load_requests
+from pytest_instrcount.callgrind.requests import Request, Requests
 from pytest_instrcount.fixture import Rounds
 
 #: After the collector ran, free lists and pools fill up again: these calls are not counted.
@@ -96,14 +97,6 @@ def thread_count() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """How the repetitions were made: warm-up, and counted calls in all."""
-
-    warmup: int
-    calls: int
-
-
 #: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
 #: right after what is counted.
 Repeat = Callable[[int, Request, Request], object]
@@ -114,30 +107,69 @@ class Counter:
 
     What happens is the same whether the number of repetitions is known beforehand or found by
     a pilot: a request that is not wanted is replaced by one that does nothing, at the same cost.
+    START throws all translated code away, so a pilot and the short warm-up after it share one;
+    a long warm-up is quicker between STOP and another START.
     """
 
-    def __init__(self, channel: Channel, *, pilot: bool) -> None:
+    def __init__(self, channel: Channel, requests: Requests, *, pilot: bool) -> None:
         self._channel = channel
         self._pilot = pilot
-        self._requests: Requests = load_requests()
-        self.counted: Counted | None = None
+        self._requests = requests
+        #: Whether something was counted, or failed to be.
+        self.used = False
 
     def count_call(
         self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
-        """Count ``target(*args, **kwargs)``."""
+        """Count ``target(*args, **kwargs)`` in a fork, for the test to go on as if called once."""
         call = target, tuple(args), dict(kwargs)
-        self.count(lambda times, before, after: repeat_call(times, before, after, *call))
+        self.fork(
+            lambda: self.count(lambda times, before, after: repeat_call(times, before, after, *call))
+        )
 
     def count_rounds(self, rounds: Rounds) -> None:
-        """Count the calls of ``pedantic``, without set-up and tear-down."""
-        self.count(
-            lambda times, before, after: repeat_round(times, before, after, rounds),
-            warmup=rounds.warmup_rounds,
-            calls=rounds.rounds,
-            iterations=rounds.iterations,
-            apart=True,
+        """Count the calls of ``pedantic``, without set-up and tear-down, in a fork."""
+        self.fork(
+            lambda: self.count(
+                lambda times, before, after: repeat_round(times, before, after, rounds),
+                warmup=rounds.warmup_rounds,
+                calls=rounds.rounds,
+                iterations=rounds.iterations,
+                apart=True,
+            )
         )
+
+    def fork(self, work: Callable[[], None]) -> None:
+        """Do the counting in a fork of this process, and wait for its end.
+
+        What is counted leaves nothing behind here, and the code that Valgrind has translated
+        stays, which START throws away. With threads alive there is no fork: they would be missing.
+        """
+        if thread_count() > 1:
+            self.attempt(work)
+            self._requests.stop()
+            return
+        self.used = True
+        pid = os.fork()
+        if pid == 0:
+            die_with_parent()
+            self._channel.adopt()
+            self.attempt(work)
+            end()
+        _, status = os.waitpid(pid, 0)
+        if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
+            self._say_problem(f"the process that repeated the call ended with status {status:#x}")
+
+    def attempt(self, work: Callable[[], None]) -> None:
+        """Do the counting here; tell the supervisor if it failed."""
+        self.used = True
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - whatever a test may raise
+            self._say_problem(f"it passed once and failed when it was repeated\n{_traceback()}")
+
+    def _say_problem(self, why: str) -> None:
+        self._channel.send({"kind": "problem", "why": why})
 
     def count(
         self,
@@ -163,34 +195,45 @@ class Counter:
         state = RandomState.save()
         collecting = gc.isenabled()
         pilot = self._pilot and (warmup is None or calls is None)
-        start, dump, stop = (
-            (requests.start, requests.dump, requests.stop) if pilot else (nothing,) * 3
-        )
+        start_pilot, dump_pilot = (requests.start, requests.dump) if pilot else (nothing, nothing)
+        process = f"{os.getpid():010}"  # of constant length, like all that is made here
+        self._channel.send({"kind": "pilot", "pid": process, "warmup": warmup, "calls": calls})
         try:
-            start()
+            start_pilot()
             repeat(1, toggle, toggle)
-            dump()
+            dump_pilot()
+            warmup, calls, long = self._channel.ask(REPETITION)
+            stop = requests.stop if pilot and long else nothing
+            start = nothing if pilot and not long else requests.start
             stop()
-            self._channel.send({"kind": "pilot", "warmup": warmup, "calls": calls})
-            warmup, calls = self._channel.receive_exactly(REPETITION)
             switch(_SWITCH_WARM_UP, nothing, nothing)
             repeat(warmup, nothing, nothing)
             gc.collect()
             gc.freeze()
             gc.disable()
-            requests.start()
+            start()
             repeat(min(SETTLING_CALLS, warmup), nothing, nothing)
             requests.zero()
             repeat(calls, before, after)
             (nothing if apart else requests.dump)()
             functools.partial(switch)(1 if apart else calls, before, after)
             (nothing if apart else requests.dump)()
-            requests.stop()
         finally:
             if collecting:
                 gc.enable()
             state.restore()
-        self.counted = Counted(warmup, calls * iterations)
+        self._channel.send({"kind": "counted", "warmup": warmup, "calls": calls * iterations})
+
+
+def _traceback() -> str:
+    """The traceback of what is being handled, without this package's own frames at its start."""
+    _, error, entries = sys.exc_info()
+    here = os.path.dirname(__file__)
+    while entries is not None and entries.tb_next is not None:
+        if os.path.dirname(entries.tb_frame.f_code.co_filename) != here:
+            break
+        entries = entries.tb_next
+    return "".join(traceback.format_exception(type(error), error, entries)).rstrip()
 
 
 def switch(times: int, before: Request, after: Request) -> None:
@@ -235,9 +278,16 @@ def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) ->
         rounds.tear_down(args, kwargs)
 
 
+#: The generator behind the functions of ``random``, and its own C method of seeding: what
+#: ``random.seed(0)`` comes to, with fewer instructions for Valgrind to translate.
+_generator: Any = getattr(random.seed, "__self__")  # noqa: B009 - no type knows it
+_seed_generator = super(random.Random, _generator).seed
+
+
 def seed_random() -> None:
     """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
-    random.seed(0)
+    _seed_generator(0)
+    _generator.gauss_next = None
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(0)

@@ -100,7 +100,7 @@ def valgrind_command(valgrind: str, scratch: Path, log: Path) -> list[str]:
     ]
 
 
-def python_command(executable: str, package_folder: Path, scratch: Path) -> list[str]:
+def python_command(executable: str, package_folder: Path, plan: Path) -> list[str]:
     """Python's part. ``-S``: site is run later, once the import system sees only importable names."""
     bootstrap = package_folder / "callgrind" / "bootstrap.py"
-    return [executable, "-S", str(bootstrap), str(scratch)]
+    return [executable, "-S", str(bootstrap), str(plan)]

@@ -17,9 +17,9 @@ import pickle
 import random
 import socket
 import sys
-import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -30,13 +30,14 @@ from pytest_instrcount.callgrind.child import (
     Line,
     end,
     die_with_parent,
-    load_requests,
     serve,
     thread_count,
 )
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.collect import only_collect
-from pytest_instrcount.callgrind.repeat import Phase, RepetitionFailed, Repeater, run_phase
+from pytest_instrcount.callgrind.rehearsal import rehearse
+from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
+from pytest_instrcount.callgrind.requests import Requests, load_requests
 from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.stash import COUNTING, INSIDE
 
@@ -111,25 +112,35 @@ class Zygote:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         requests = load_requests()
-        # Throws away what starting up has translated: every child's START would have to.
-        requests.start()
-        requests.stop()
+        if self._plan["rehearse"]:
+            self._leave_to_child()
+            rehearse(self._plan["scratch"], requests, TestChild)
+        random.seed(0)
         gc.collect()
         gc.freeze()
+        self._line.channel.adopt()
         self._line.channel.send(
             {"kind": "ready", "threads": thread_count(), "compiled": self._loader.compiled}
         )
         line = serve(self._line)
         try:
-            line = self._collect_file(session, line)
-            TestChild(session, line.channel, self._sink, self._loader, self._plan["scratch"]).run()
+            child = self._collect_file(session, line)
+            line = serve(line)
+            child.run(line.channel, self._plan["scratch"], requests)
         except BaseException as error:  # noqa: BLE001 - the last word of this process
             line.channel.send({"kind": "broken", "why": f"{type(error).__name__}: {error}"})
         end()
         return True
 
-    def _collect_file(self, session: pytest.Session, line: Line) -> Line:
-        """Collect the file that the supervisor names, then fork; returns in the test's child."""
+    def _leave_to_child(self) -> None:
+        """Go on in a fork, which then has the code after a fork translated for all its own."""
+        if thread_count() == 1 and (pid := os.fork()):
+            os.waitpid(pid, 0)
+            end()
+        die_with_parent()
+
+    def _collect_file(self, session: pytest.Session, line: Line) -> TestChild:
+        """Collect the file that the supervisor names; returns what will run one of its tests."""
         order = line.channel.receive()
         os.environ[CHILD_VARIABLE] = order["child"]
         path = order["path"]
@@ -144,20 +155,22 @@ class Zygote:
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
         self._config.pluginmanager.unregister(listener)
-        session._instrcount_items = {item.nodeid: item for item in session.items}
+        child = TestChild(session, self._sink, self._loader)
+        self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
         gc.collect()
         gc.freeze()
         line.channel.send(
             {
                 "kind": "collected",
-                "ids": list(session._instrcount_items),
+                "ids": list(child.items),
                 "problem": "\n".join([*listener.problems, why]).strip(),
                 "threads": thread_count(),
                 "compiled": self._loader.compiled,
+                "modules": top_level_modules(0),
             }
         )
-        return serve(line)
+        return child
 
 
 class CollectListener:
@@ -169,6 +182,12 @@ class CollectListener:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.problems.append(str(report.longrepr))
+
+
+def top_level_modules(start: int) -> list[str]:
+    """Names of what was imported after so many modules, without the standard library's."""
+    names = {name.partition(".")[0] for name in islice(sys.modules, start, None)}
+    return sorted(names - sys.stdlib_module_names)
 
 
 def restart_capture(config: pytest.Config) -> None:
@@ -188,34 +207,31 @@ class TestChild:
     def __init__(
         self,
         session: pytest.Session,
-        channel: Channel,
         sink: io.StringIO,
         loader: Any,
-        scratch: str,
     ) -> None:
+        self.items = {item.nodeid: item for item in session.items}
         self._session = session
         self._config = session.config
-        self._channel = channel
         self._sink = sink
         self._loader = loader
-        self._scratch = scratch
         self._reports: list[Any] = []
         self._warnings: dict[tuple[Any, ...], Message] = {}
         self._compiled = loader.compiled
+        self._modules = len(sys.modules)
         self._problem = ""
-        self._counter: Counter | None = None
+        self._count_last: Callable[[], None] | None = None
 
     # The story of a test.
 
-    def run(self) -> None:
-        """Take the order, run the test, send the result and end."""
-        order = self._channel.receive()
-        self._order = order
-        item = self._session._instrcount_items[order["nodeid"]]
-        self._prepare_process(order["child"])
-        self._counter = Counter(self._channel, pilot=bool(order["pilot"]))
+    def run(self, channel: Channel, scratch: str, requests: Requests) -> None:
+        """Take the order, run the test and send the result; the process is to end then."""
+        self._channel = channel
+        self._order = order = channel.receive()
+        item = self.items[order["nodeid"]]
+        self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
+        self._counter = Counter(channel, requests, pilot=bool(order["pilot"]))
         self._config.stash[COUNTING] = self._make_fixture
-        self._config.pluginmanager.register(self, "instrcount-test-child")
         ended = {}
         try:
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -223,33 +239,31 @@ class TestChild:
             ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
         except KeyboardInterrupt:
             ended = {"ended": "interrupt"}
-        self._channel.send(self._result(item) | ended)
-        end()
+        channel.send(self._result() | ended)
+        if self._count_last is not None:
+            self._count_last()
 
-    def _prepare_process(self, child: str) -> None:
+    def _prepare_process(self, child: str, basetemp: str) -> None:
         os.environ[CHILD_VARIABLE] = child
         restart_capture(self._config)
         factory = getattr(self._config, "_tmp_path_factory", None)
         if factory is not None:
-            self._config.option.basetemp = os.path.join(self._scratch, "tmp", child)
+            self._config.option.basetemp = basetemp
             self._config._tmp_path_factory = type(factory).from_config(
                 self._config, _ispytest=True
             )
         random.seed(0)
 
-    def _result(self, item: pytest.Item) -> Message:
+    def _result(self) -> Message:
         serialize = self._config.hook.pytest_report_to_serializable
-        counted = self._counter.counted if self._counter is not None else None
         return {
             "kind": "result",
             "reports": [serialize(config=self._config, report=each) for each in self._reports],
             "warnings": list(self._warnings.values()),
             "shown": self._sink.getvalue(),
-            "counted": None if counted is None else [counted.warmup, counted.calls],
             "problem": self._problem,
-            "modules": sorted(
-                {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
-            ),
+            "expected": self._counter.used or self._count_last is not None,
+            "modules": top_level_modules(self._modules),
             "compiled": self._loader.compiled - self._compiled,
         }
 
@@ -264,10 +278,13 @@ class TestChild:
                 self._show_test(item)
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
-        if passed and "instrcount" not in item.fixturenames:
-            self._count_body(repeater)
-        elif passed and self._counter.counted is None:
+        counter = self._counter
+        if passed and "instrcount" in item.fixturenames and not counter.used:
             self._problem = "the test takes the instrcount fixture and never calls it"
+        elif passed and not counter.used and repeater.has_nothing_to_renew():
+            self._count_last = lambda: repeater.count_call(counter)
+        elif passed and not counter.used:
+            repeater.count_phases(counter)
         with self._presented():
             self._finish(item)
         return True
@@ -324,23 +341,6 @@ class TestChild:
             report = item.ihook.pytest_runtest_makereport(item=item, call=call)
             self._reports = [each for each in self._reports if each.when != "teardown"]
             self._reports.append(report)
-
-    # Counting.
-
-    def _count_body(self, repeater: Repeater) -> None:
-        """The marker alone: the test function, with fresh function-scoped fixtures each time."""
-        assert self._counter is not None
-        try:
-            repeater.count(self._counter)
-        except (pytest.exit.Exception, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a test may raise
-            self._present_failure()
-            shown = str(error) if isinstance(error, RepetitionFailed) else traceback.format_exc()
-            self._problem = (
-                "the test passed once and failed when it was repeated: it leaves something behind "
-                f"that the next call finds\n{shown}"
-            )
 
     def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
         return InstrCount(request.node.nodeid, self._counter)

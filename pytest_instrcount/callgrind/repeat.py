@@ -9,9 +9,22 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_instrcount.callgrind.child import Counter, seed_random
+from pytest_instrcount.callgrind.child import Counter, repeat_call, seed_random
 from pytest_instrcount.callgrind.requests import Request
 
+#: Modules whose hooks around a phase do nothing to a plain test.
+_INDIFFERENT = (
+    "_pytest.",
+    "_hypothesis_pytestplugin",
+    "pytest_benchmark",
+    "pytest_codspeed",
+    "pytest_cov",
+    "pytest_instrcount",
+    "pytest_randomly",
+    "pytest_rerunfailures",
+    "pytest_timeout",
+    "xdist",
+)
 _PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
 
 
@@ -19,7 +32,7 @@ Phase = Literal["setup", "call", "teardown"]
 
 
 class RepetitionFailed(Exception):
-    """A test that passed once did not pass when it was repeated."""
+    """A test that passed once did not pass when it was repeated; the text is pytest's own."""
 
 
 def run_phase(
@@ -49,12 +62,18 @@ class Repeater:
         self.item = item
         self.sibling = Sibling.from_parent(item.parent, name="instrcount-sibling")
 
-    def count(self, counter: Counter) -> None:
-        """Count the test function; only what cannot be repeated by calling it takes all phases."""
-        if self._has_nothing_to_renew():
-            counter.count_call(self.item.obj, (), self._parameters())
-        else:
-            counter.count(self._repeat_phases, apart=True)
+    def count_call(self, counter: Counter) -> None:
+        """Count the test by calling it, in this process: nothing is to be finalised after it."""
+        target, values = self.item.obj, self._parameters()
+        counter.attempt(
+            lambda: counter.count(
+                lambda times, before, after: repeat_call(times, before, after, target, (), values)
+            )
+        )
+
+    def count_phases(self, counter: Counter) -> None:
+        """Count the test function within all of pytest's phases, in a fork."""
+        counter.fork(lambda: counter.count(self._repeat_phases, apart=True))
 
     def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
         for _ in range(times):
@@ -72,14 +91,14 @@ class Repeater:
         if not report.passed:
             raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
 
-    def _has_nothing_to_renew(self) -> bool:
+    def has_nothing_to_renew(self) -> bool:
         """A plain function, no fixture but its own parameters, and no hook that wants each call."""
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
             return False
         if set(self.item.fixturenames) - set(self._parameters()):
             return False
         return all(
-            implementation.function.__module__.startswith("_pytest.")
+            implementation.function.__module__.startswith(_INDIFFERENT)
             for name in _PHASE_HOOKS
             for implementation in getattr(self.item.ihook, name).get_hookimpls()
         )

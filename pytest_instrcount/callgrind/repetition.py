@@ -18,6 +18,15 @@ COUNTED_IR = 50_000_000
 LONG_IR = 1_000_000_000
 
 
+#: A warm-up of more instructions than this is quicker before instrumentation starts.
+SHORT_WARMUP_IR = 4_000_000
+
+
+def is_long(ir: int, warmup: int) -> bool:
+    """Whether a warm-up is worth another start of instrumentation. No count depends on it."""
+    return ir * warmup > SHORT_WARMUP_IR
+
+
 def choose_repetition(pilot_ir: int, warmup: int | None, calls: int | None) -> tuple[int, int]:
     """Warm-up calls and counted calls for a call that cost ``pilot_ir`` instructions.
 

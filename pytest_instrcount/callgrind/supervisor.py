@@ -37,7 +37,7 @@ from pytest_instrcount.callgrind.process import (
     kill,
     start_valgrind,
 )
-from pytest_instrcount.callgrind.repetition import choose_repetition, read_pilot
+from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
@@ -93,6 +93,12 @@ class Run:
     result: Message | None = None
     timed_out: bool = False
     piloted: bool = False
+    #: The process that counts, a fork of the child or the child itself.
+    counter: int = 0
+    #: Warm-up and calls that the test itself wants.
+    insists: tuple[int | None, int | None] = (None, None)
+    counted: list[int] | None = None
+    problem: str = ""
 
     @property
     def pid(self) -> int:
@@ -180,7 +186,11 @@ class Supervisor:
         scratch = Path(self.setup["scratch"])
         log = scratch / f"valgrind{self.zygotes:04}.log"
         output = scratch / f"output{self.zygotes:04}.log"
-        command = [part.replace("{log}", str(log)) for part in self.setup["command"]]
+        plan = scratch / ("fork.json" if only is None else "once.json")
+        command = [
+            part.replace("{log}", str(log)).replace("{plan}", str(plan))
+            for part in self.setup["command"]
+        ]
         deadline = time.monotonic() + self.setup["timeout"]
         try:
             valgrind = start_valgrind(
@@ -384,25 +394,34 @@ class Supervisor:
 
     def on_run_message(self, run: Run, message: Message) -> None:
         if message["kind"] == "pilot":
-            run.piloted = bool(run.test.order["pilot"]) and None in (
-                message["warmup"],
-                message["calls"],
-            )
-            total = read_pilot(self.dumps(run)) if run.piloted else 0
-            chosen = choose_repetition(
-                total,
-                message["warmup"] if message["warmup"] is not None else run.test.order["warmup"],
-                message["calls"] if message["calls"] is not None else run.test.order["calls"],
-            )
-            run.channel.socket.sendall(REPETITION.pack(*chosen))
+            run.counter = int(message["pid"])
+            run.insists = message["warmup"], message["calls"]
+        elif message["kind"] == "ask":
+            self.answer_pilot(run)
+        elif message["kind"] == "counted":
+            run.counted = [message["warmup"], message["calls"]]
+        elif message["kind"] == "problem":
+            run.problem = message["why"]
         elif message["kind"] == "presentation":
             run.channel.send(self.setup["presentation"])
         else:
             run.result = message
 
+    def answer_pilot(self, run: Run) -> None:
+        """Say how often to repeat: as the test insists, as the order says, or by the pilot's count."""
+        order = run.test.order
+        run.piloted = bool(order["pilot"]) and None in run.insists
+        total = read_pilot(self.dumps(run)) if run.piloted else 0
+        warmup, calls = (
+            mine if mine is not None else theirs
+            for mine, theirs in zip(run.insists, (order["warmup"], order["calls"]), strict=True)
+        )
+        chosen = choose_repetition(total, warmup, calls)
+        run.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
+
     def dumps(self, run: Run) -> list[Path]:
         """The dumps of a child, in the order in which they were made."""
-        stem = Path(self.setup["scratch"], "dumps", f"out.{run.pid}")
+        stem = Path(self.setup["scratch"], "dumps", f"out.{run.counter}")
         found = []
         while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
             found.append(path)
@@ -461,7 +480,9 @@ class Supervisor:
             paths = [str(path) for path in self.dumps(run)]
             result |= {"dumps": paths[1:] if run.piloted else paths}
             result |= {"isolation": "process" if run.file.only else "fork"}
-            result |= {"threads": test.threads}
+            result |= {"threads": test.threads, "counted": run.counted}
+            result["modules"] += run.file.collected["modules"] if run.file.collected else []
+            result |= {"problem": run.problem or result["problem"]}
             self.native.send({"kind": "result", "index": test.index, "result": result})
         elif run.timed_out:
             self.give_problem(
@@ -486,7 +507,8 @@ class Supervisor:
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
         shutil.rmtree(scratch / "tmp" / run.child, ignore_errors=True)
-        (scratch / "dumps" / f"out.{run.pid}").unlink(missing_ok=True)
+        for pid in (run.pid, run.counter):
+            (scratch / "dumps" / f"out.{pid}").unlink(missing_ok=True)
         known = {self.zygote.process.pid} if self.zygote is not None else set()
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}

@@ -90,7 +90,7 @@ class Zygote:
         self._channel = Channel(ours)
         command = [
             *valgrind_command(setup.valgrind, scratch.path, Path("{log}")),
-            *python_command(sys.executable, PACKAGE_FOLDER, scratch.path),
+            *python_command(sys.executable, PACKAGE_FOLDER, Path("{plan}")),
         ]
         _write_plan(setup, scratch.path)
         self._channel.send(
@@ -171,13 +171,16 @@ class Zygote:
 
 
 def _write_plan(setup: ZygoteSetup, scratch: Path) -> None:
+    """Tell the zygote what it is: one that forks rehearses, one that is a single test does not."""
     plan = {
         "sys_path": setup.sys_path,
         "options": setup.options,
         "args": setup.args,
         "scratch": str(scratch),
     }
-    (scratch / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    for name, rehearse in (("fork", True), ("once", False)):
+        text = json.dumps(plan | {"rehearse": rehearse})
+        (scratch / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, Missing, Store
+from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store
 from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
@@ -54,12 +54,12 @@ class Rulings:
                 self._read[nodeid] = error
         return self._read[nodeid]
 
-    def repetition(self, nodeid: str) -> tuple[int | None, int | None]:
-        """Warm-up and calls that the baseline was made with, where it speaks of this environment."""
+    def made_with(self, nodeid: str) -> Baseline | None:
+        """The baseline whose repetition is to be used again: one of this very environment."""
         found = self.baseline(nodeid)
         if isinstance(found, Found) and found.baseline.environment == dict(self.environment):
-            return found.baseline.warmup, found.baseline.calls
-        return None, None
+            return found.baseline
+        return None
 
     def rule(self, measurement: Measurement, limit: Limit) -> TestResult:
         """Judge one measurement."""
