@@ -16,13 +16,14 @@ _CAPTURED = ("Captured stdout", "Captured stderr")
 def load_reports(config: pytest.Config, result: Message) -> list[Any]:
     """The reports of a result, as pytest's own objects."""
     load = config.hook.pytest_report_from_serializable
-    return [load(config=config, data=_with_tuples(data)) for data in result["reports"]]
+    return [load(config=config, data=_restored(data)) for data in result["reports"]]
 
 
-def _with_tuples(data: Message) -> Message:
-    """Put back the tuples that pytest made and JSON knows only as lists."""
+def _restored(data: Message) -> Message:
+    """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
     longrepr = data.get("longrepr")
-    return data | {
+    times = {name: int(data[name]) / 1e9 for name in data.pop("padded", ())}
+    return data | times | {
         "location": tuple(data["location"]),
         "sections": [tuple(each) for each in data.get("sections", ())],
         "user_properties": [tuple(each) for each in data.get("user_properties", ())],

@@ -96,6 +96,10 @@ _FIXED_INI = {
 }
 
 
+#: There only if given: the count of ``-q``.
+_SOMETIMES = ("quiet",)
+
+
 def canonical_options(
     option: Mapping[str, Any],
     rootdir: Path,
@@ -111,7 +115,7 @@ def canonical_options(
     made = {
         name: FIXED_OPTIONS.get(name, value)
         for name, value in option.items()
-        if not name.startswith("instrcount")
+        if not name.startswith("instrcount") and name not in _SOMETIMES
     }
     made["plugins"] = []
     made["file_or_dir"] = []

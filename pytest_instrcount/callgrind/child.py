@@ -59,7 +59,7 @@ class Line:
         _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
         channel, own_hand = (socket.socket(fileno=descriptor) for descriptor in descriptors)
         line = cls(Channel(channel), own_hand)
-        line.channel.send({"kind": "hello", "pid": os.getpid()})
+        line.channel.send({"kind": "hello", "pid": process_name()})
         return line
 
     def close(self) -> None:
@@ -87,9 +87,15 @@ def serve(line: Line) -> Line:
             break
         else:
             end()
+        del order  # before the next is made, which so takes the very same place
     child = Line.take(line.hand)
     line.close()
     return child
+
+
+def process_name() -> str:
+    """The process id in ten digits: of constant length, like all that is made before a count."""
+    return f"{os.getpid():010}"
 
 
 def thread_count() -> int:
@@ -182,47 +188,69 @@ class Counter:
     ) -> None:
         """Count. ``warmup`` and ``calls`` are what the test insists on.
 
-        Leaves these dumps: the pilot, where wanted; all counted calls in one, or each in one of
-        its own if other code runs between them (``apart``: Callgrind counts calls even while it
-        collects no cost); and the switches of one such dump with nothing in between.
+        Leaves dumps of all counted calls in one, or of each in one of its own if other code runs
+        between them (``apart``: Callgrind counts calls even while it collects no cost); and of
+        the switches of one such dump with nothing in between. The others are a pilot's.
         """
+        # Looked up once and for all, wanted or not: a look-up fills caches that others use.
         requests = self._requests
-        nothing, toggle = requests.nothing, requests.toggle
-        before, after = (requests.enter, requests.leave) if apart else (toggle, toggle)
+        start, stop, dump = requests.start, requests.stop, requests.dump
+        toggle, nothing = requests.toggle, requests.nothing
         # A function that C calls: Callgrind knows no frame that was there before START, and
         # would give the cost of the evaluation loop to whatever returns into it.
-        repeat = functools.partial(repeat)
+        repeat, switch_only = functools.partial(repeat), functools.partial(switch)
         state = RandomState.save()
         collecting = gc.isenabled()
         pilot = self._pilot and (warmup is None or calls is None)
-        start_pilot, dump_pilot = (requests.start, requests.dump) if pilot else (nothing, nothing)
-        process = f"{os.getpid():010}"  # of constant length, like all that is made here
-        self._channel.send({"kind": "pilot", "pid": process, "warmup": warmup, "calls": calls})
+        self._channel.send(
+            {"kind": "pilot", "pid": process_name(), "warmup": warmup, "calls": calls}
+        )
+        # Calls that are made while no cost is collected are not reset by a dump. So whatever
+        # runs behind START is collected and then dumped, wanted or not.
+        start_pilot, toggle_pilot, dump_pilot = (
+            (start, toggle, dump) if pilot else (nothing, nothing, nothing)
+        )
         try:
             start_pilot()
-            repeat(1, toggle, toggle)
-            dump_pilot()
+            toggle_pilot()
+            repeat(1, dump_pilot, dump_pilot)
+            toggle_pilot()
             warmup, calls, long = self._channel.ask(REPETITION)
-            stop = requests.stop if pilot and long else nothing
-            start = nothing if pilot and not long else requests.start
-            stop()
-            switch(_SWITCH_WARM_UP, nothing, nothing)
+            short = pilot and not long
+            stop_pilot = stop if pilot and long else nothing
+            start_counted = nothing if short else start
+            toggle_warmup = toggle if short else nothing
+            stop_pilot()
+            toggle_warmup()
+            switch_only(_SWITCH_WARM_UP, nothing, nothing)
             repeat(warmup, nothing, nothing)
             gc.collect()
             gc.freeze()
             gc.disable()
-            start()
             repeat(min(SETTLING_CALLS, warmup), nothing, nothing)
-            requests.zero()
-            repeat(calls, before, after)
-            (nothing if apart else requests.dump)()
-            functools.partial(switch)(1 if apart else calls, before, after)
-            (nothing if apart else requests.dump)()
+            toggle_warmup()
+            start_counted()
+            dump_pilot()
+            if apart:
+                toggle()
+                repeat(calls, dump, dump)
+                switch_only(1, dump, dump)
+            else:
+                repeat(calls, toggle, toggle)
+                dump()
+                switch_only(calls, toggle, toggle)
+                dump()
         finally:
             if collecting:
                 gc.enable()
             state.restore()
-        self._channel.send({"kind": "counted", "warmup": warmup, "calls": calls * iterations})
+        skipped = 3 if pilot else 0
+        dumps = [skipped, skipped + 1]
+        if apart:  # one when the switch goes on, one when it goes off
+            dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
+        self._channel.send(
+            {"kind": "counted", "warmup": warmup, "calls": calls * iterations, "dumps": dumps}
+        )
 
 
 def _traceback() -> str:

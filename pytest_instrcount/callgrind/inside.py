@@ -85,6 +85,14 @@ class QuietReporter:
         return getattr(self._reporter, name)
 
 
+def silence_reporter(config: pytest.Config, sink: io.StringIO) -> None:
+    """Have the terminal reporter write nothing but what it is asked to write, and that to ``sink``."""
+    reporter = config.pluginmanager.unregister(name="terminalreporter")
+    if reporter is not None:
+        quiet = QuietReporter(type(reporter)(config, sink))
+        config.pluginmanager.register(quiet, "terminalreporter")
+
+
 class Zygote:
     """The plugin that takes over where pytest would collect and run."""
 
@@ -99,11 +107,7 @@ class Zygote:
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        manager = config.pluginmanager
-        reporter = manager.unregister(name="terminalreporter")
-        if reporter is not None:
-            quiet = QuietReporter(type(reporter)(config, self._sink))
-            manager.register(quiet, "terminalreporter")
+        silence_reporter(config, self._sink)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> bool:
@@ -114,7 +118,7 @@ class Zygote:
         requests = load_requests()
         if self._plan["rehearse"]:
             self._leave_to_child()
-            rehearse(self._plan["scratch"], requests, TestChild)
+            rehearse(self._plan["scratch"], requests, TestChild, silence_reporter)
         random.seed(0)
         gc.collect()
         gc.freeze()
@@ -190,6 +194,20 @@ def top_level_modules(start: int) -> list[str]:
     return sorted(names - sys.stdlib_module_names)
 
 
+def with_padded_times(report: Message) -> Message:
+    """The report with its times as nanoseconds in 20 digits.
+
+    A float's text has one length or another, as the clock has it, and where the result is made
+    before the count, so would be the heap.
+    """
+    times = {
+        name: f"{int(value * 1_000_000_000):020}"
+        for name, value in report.items()
+        if type(value) is float
+    }
+    return report | times | {"padded": list(times)}
+
+
 def restart_capture(config: pytest.Config) -> None:
     """Open capture files of this process's own: inherited ones share their position in the file."""
     manager = config.pluginmanager.getplugin("capturemanager")
@@ -258,7 +276,10 @@ class TestChild:
         serialize = self._config.hook.pytest_report_to_serializable
         return {
             "kind": "result",
-            "reports": [serialize(config=self._config, report=each) for each in self._reports],
+            "reports": [
+                with_padded_times(serialize(config=self._config, report=each))
+                for each in self._reports
+            ],
             "warnings": list(self._warnings.values()),
             "shown": self._sink.getvalue(),
             "problem": self._problem,

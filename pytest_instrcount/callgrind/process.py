@@ -88,7 +88,7 @@ def hand_line(hand: socket.socket) -> Parent:
         their_hand.close()
         ours.settimeout(ORDER_SECONDS)
         channel = Channel(ours)
-        pid = channel.receive()["pid"]
+        pid = int(channel.receive()["pid"])
         ours.settimeout(None)
     except (OSError, ChannelClosed) as error:
         for each in (ours, theirs, our_hand, their_hand):

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from pytest_instrcount.callgrind.child import Line
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.stash import COUNTING
+
+Silence = Callable[[pytest.Config, io.StringIO], None]
 
 _TESTS = """
 def test_by_fixture(instrcount, tmp_path):
@@ -33,14 +36,22 @@ def test_by_marker():
 class _Plugin:
     """Stands for this package's plugin, and runs the tests as a zygote would."""
 
-    def __init__(self, folder: Path, requests: Requests, child_class: Any) -> None:
+    def __init__(
+        self, folder: Path, requests: Requests, child_class: Any, silence: Silence
+    ) -> None:
         self._folder = folder
         self._requests = requests
         self._child_class = child_class
+        self._silence = silence
+        self._sink = io.StringIO()
 
     @pytest.fixture
     def instrcount(self, request: pytest.FixtureRequest) -> InstrCount:
         return request.config.stash[COUNTING](request)  # type: ignore[no-any-return]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        self._silence(config, self._sink)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -53,7 +64,7 @@ class _Plugin:
         nothing = self._requests.nothing
         requests = Requests(*(nothing for _ in Requests.__slots__))
         loader = type("Loader", (), {"compiled": 0})
-        child = self._child_class(session, io.StringIO(), loader)
+        child = self._child_class(session, self._sink, loader)
         session.config.pluginmanager.register(child)
         for item in session.items:
             line, ours = _open_line()
@@ -77,7 +88,7 @@ def _open_line() -> tuple[Line, socket.socket]:
     return line, ours
 
 
-def rehearse(scratch: str, requests: Requests, child_class: Any) -> None:
+def rehearse(scratch: str, requests: Requests, child_class: Any, silence: Silence) -> None:
     """Run the tests above. What this leaves in the environment is put back."""
     folder = Path(scratch, "rehearsal")
     folder.mkdir(exist_ok=True)
@@ -91,6 +102,7 @@ def rehearse(scratch: str, requests: Requests, child_class: Any) -> None:
             [
                 f"--rootdir={folder}",
                 f"-c{os.devnull}",
+                f"--confcutdir={folder}",
                 "--noconftest",
                 "--import-mode=importlib",
                 "-q",
@@ -100,7 +112,7 @@ def rehearse(scratch: str, requests: Requests, child_class: Any) -> None:
                 "-pno:faulthandler",
                 str(file),
             ],
-            plugins=[_Plugin(folder, requests, child_class)],
+            plugins=[_Plugin(folder, requests, child_class, silence)],
         )
     finally:
         os.environ.clear()

@@ -44,5 +44,5 @@ def choose_repetition(pilot_ir: int, warmup: int | None, calls: int | None) -> t
 
 
 def read_pilot(dumps: Sequence[Path]) -> int:
-    """Instructions of the pilot call, from the first dump of a child."""
-    return read_total(dumps[0]) if dumps else 0
+    """Instructions of the pilot call, from the newest dump of a child."""
+    return read_total(dumps[-1]) if dumps else 0

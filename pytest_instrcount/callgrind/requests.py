@@ -14,14 +14,13 @@ import mmap
 import platform
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_instrcount.errors import InstrcountError
 
 # callgrind.h: VG_USERREQ_TOOL_BASE('C', 'T') and what follows it.
 _CALLGRIND = (ord("C") << 24) | (ord("T") << 16)
-_ZERO_STATS = _CALLGRIND + 1
 _TOGGLE_COLLECT = _CALLGRIND + 2
 _DUMP_STATS_AT = _CALLGRIND + 3
 _START_INSTRUMENTATION = _CALLGRIND + 4
@@ -56,52 +55,44 @@ class Requests:
 
     start: Request
     stop: Request
-    zero: Request
     toggle: Request
     dump: Request
-    #: zero, then toggle
-    enter: Request
-    #: toggle, then dump: what ran since ``enter`` has a dump of its own
-    leave: Request
     nothing: Request
 
 
-def x86_64_code(requests: Sequence[int], *, counts_none: bool) -> bytes:
+def x86_64_code(words: int, *, counts_none: bool) -> bytes:
     """Machine code of ``PyObject *request(PyObject *self, PyObject *)`` that returns ``self``.
 
-    ``requests`` are the addresses of the six words of each request, made one after the other.
-    ``counts_none`` takes a reference to the returned ``None``, which is immortal (and must be
-    left alone) from 3.12 on.
+    ``words`` is the address of the six words of the request. ``counts_none`` takes a reference
+    to the returned ``None``, which is immortal (and must be left alone) from 3.12 on.
     """
-    made = [
-        b"\x48\xb8" + struct.pack("<Q", words)  #  mov  rax, words
-        + b"\x31\xd2"  #                            xor  edx, edx   (the default answer)
-        + b"\x48\xc1\xc7\x03\x48\xc1\xc7\x0d"  #    rol  rdi, 3;  rol rdi, 13
-        + b"\x48\xc1\xc7\x3d\x48\xc1\xc7\x33"  #    rol  rdi, 61; rol rdi, 51
-        + b"\x48\x87\xdb"  #                        xchg rbx, rbx
-        for words in requests
-    ]
-    if counts_none:
-        made.append(b"\x48\xff\x07")  #            inc  qword [rdi]
-    return b"".join((*made, b"\x48\x89\xf8\xc3"))  # mov rax, rdi;  ret
+    return b"".join(
+        (
+            b"\x48\xb8" + struct.pack("<Q", words),  #  mov  rax, words
+            b"\x31\xd2",  #                            xor  edx, edx   (the default answer)
+            b"\x48\xc1\xc7\x03\x48\xc1\xc7\x0d",  #    rol  rdi, 3;  rol rdi, 13
+            b"\x48\xc1\xc7\x3d\x48\xc1\xc7\x33",  #    rol  rdi, 61; rol rdi, 51
+            b"\x48\x87\xdb",  #                        xchg rbx, rbx
+            b"\x48\xff\x07" if counts_none else b"",  # inc  qword [rdi]
+            b"\x48\x89\xf8\xc3",  #                    mov  rax, rdi;  ret
+        )
+    )
 
 
-def aarch64_code(requests: Sequence[int], *, counts_none: bool) -> bytes:
+def aarch64_code(words: int, *, counts_none: bool) -> bytes:
     """The same for 64-bit ARM. Written from ``valgrind.h``; not yet tried on such a machine."""
-    words = []
-    for arguments in requests:
-        words.append(0xD2800004 | (arguments & 0xFFFF) << 5)  #      movz x4, #..
-        for shift in (1, 2, 3):
-            half = arguments >> 16 * shift & 0xFFFF
-            words.append(0xF2800004 | shift << 21 | half << 5)  #    movk x4, #.., lsl #16*shift
-        words.append(0xD2800003)  #                                  mov  x3, #0
-        for rotation in (3, 13, 51, 61):
-            words.append(0x93CC018C | rotation << 10)  #             ror  x12, x12, #rotation
-        words.append(0xAA0A014A)  #                                  orr  x10, x10, x10
+    code = [0xD2800004 | (words & 0xFFFF) << 5]  #         movz x4, #..
+    for shift in (1, 2, 3):
+        half = words >> 16 * shift & 0xFFFF
+        code.append(0xF2800004 | shift << 21 | half << 5)  # movk x4, #.., lsl #16*shift
+    code.append(0xD2800003)  #                             mov  x3, #0
+    for rotation in (3, 13, 51, 61):
+        code.append(0x93CC018C | rotation << 10)  #        ror  x12, x12, #rotation
+    code.append(0xAA0A014A)  #                             orr  x10, x10, x10
     if counts_none:
-        words += [0xF9400001, 0x91000421, 0xF9000001]  #   ldr x1,[x0]; add x1,x1,#1; str x1,[x0]
-    words.append(0xD65F03C0)  #                            ret  (self is in x0 already)
-    return struct.pack(f"<{len(words)}I", *words)
+        code += [0xF9400001, 0x91000421, 0xF9000001]  #    ldr x1,[x0]; add x1,x1,#1; str x1,[x0]
+    code.append(0xD65F03C0)  #                             ret  (self is in x0 already)
+    return struct.pack(f"<{len(code)}I", *code)
 
 
 _CODE = {"x86_64": x86_64_code, "aarch64": aarch64_code}
@@ -145,8 +136,8 @@ def load_requests() -> Requests:
     new_function.restype = ctypes.py_object
     new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
 
-    def make(name: bytes, *requests: tuple[int, int]) -> Request:
-        words = [put(struct.pack("<6Q", *request, 0, 0, 0, 0)) for request in requests]
+    def make(name: bytes, request: int, argument: int = 0) -> Request:
+        words = put(struct.pack("<6Q", request, argument, 0, 0, 0, 0))
         body = code(words, counts_none=sys.version_info < (3, 12))
         method = _MethodDef(name, put(body), _METH_NOARGS, None)
         _kept.append(method)
@@ -154,17 +145,12 @@ def load_requests() -> Requests:
         return function
 
     _kept.append(page)
-    zero, toggle = (_ZERO_STATS, 0), (_TOGGLE_COLLECT, 0)
-    dump = (_DUMP_STATS_AT, put(b"instrcount\0"))
     return Requests(
-        start=make(b"start", (_START_INSTRUMENTATION, 0)),
-        stop=make(b"stop", (_STOP_INSTRUMENTATION, 0)),
-        zero=make(b"zero", zero),
-        toggle=make(b"toggle", toggle),
-        dump=make(b"dump", dump),
-        enter=make(b"enter", zero, toggle),
-        leave=make(b"leave", toggle, dump),
-        nothing=make(b"nothing", (_NOTHING, 0)),
+        start=make(b"start", _START_INSTRUMENTATION),
+        stop=make(b"stop", _STOP_INSTRUMENTATION),
+        toggle=make(b"toggle", _TOGGLE_COLLECT),
+        dump=make(b"dump", _DUMP_STATS_AT, put(b"instrcount\0")),
+        nothing=make(b"nothing", _NOTHING),
     )
 
 

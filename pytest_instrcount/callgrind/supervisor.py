@@ -98,6 +98,8 @@ class Run:
     #: Warm-up and calls that the test itself wants.
     insists: tuple[int | None, int | None] = (None, None)
     counted: list[int] | None = None
+    wanted_dumps: list[int] = field(default_factory=list)
+    counted_dumps: list[str] = field(default_factory=list)
     problem: str = ""
 
     @property
@@ -400,6 +402,7 @@ class Supervisor:
             self.answer_pilot(run)
         elif message["kind"] == "counted":
             run.counted = [message["warmup"], message["calls"]]
+            run.wanted_dumps = message["dumps"]
         elif message["kind"] == "problem":
             run.problem = message["why"]
         elif message["kind"] == "presentation":
@@ -426,6 +429,11 @@ class Supervisor:
         while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
             found.append(path)
         return found
+
+    def stubs(self, run: Run) -> list[Path]:
+        """The empty files that Callgrind opens for each process, and leaves when it is killed."""
+        folder = Path(self.setup["scratch"], "dumps")
+        return [folder / f"out.{pid}" for pid in (run.pid, run.counter)]
 
     def on_run_end(self, run: Run) -> None:
         """The child is gone: give its result, or say how it ended."""
@@ -477,8 +485,7 @@ class Supervisor:
                 self.waiting.appendleft(test)
                 return
             self.deaths = 0
-            paths = [str(path) for path in self.dumps(run)]
-            result |= {"dumps": paths[1:] if run.piloted else paths}
+            result |= {"dumps": run.counted_dumps}
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
@@ -507,8 +514,10 @@ class Supervisor:
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
         shutil.rmtree(scratch / "tmp" / run.child, ignore_errors=True)
-        for pid in (run.pid, run.counter):
-            (scratch / "dumps" / f"out.{pid}").unlink(missing_ok=True)
+        wanted = [path for n, path in enumerate(self.dumps(run)) if n in run.wanted_dumps]
+        run.counted_dumps = [str(path) for path in wanted]
+        for path in {*self.dumps(run), *self.stubs(run)}.difference(wanted):
+            path.unlink(missing_ok=True)
         known = {self.zygote.process.pid} if self.zygote is not None else set()
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}

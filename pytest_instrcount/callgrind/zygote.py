@@ -24,6 +24,8 @@ PACKAGE_FOLDER = Path(pytest_instrcount.__file__).parent
 #: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
 _GLANCE_SECONDS = 0.25
 
+_METADATA = (".dist-info", ".egg-info", ".egg", "EGG-INFO")
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -177,10 +179,23 @@ def _write_plan(setup: ZygoteSetup, scratch: Path) -> None:
         "options": setup.options,
         "args": setup.args,
         "scratch": str(scratch),
+        "installed": {folder: installed_in(folder) for folder in setup.sys_path},
     }
     for name, rehearse in (("fork", True), ("once", False)):
         text = json.dumps(plan | {"rehearse": rehearse})
         (scratch / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def installed_in(folder: str) -> list[str]:
+    """Names of the metadata folders of what is installed in a folder of ``sys.path``.
+
+    A zip file holds no plugin: it counts as empty.
+    """
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []
+    return sorted(name for name in names if name.endswith(_METADATA))
 
 
 def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
