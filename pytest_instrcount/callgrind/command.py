@@ -24,9 +24,10 @@ LET_THROUGH = (
 )
 
 #: The same everywhere. One thread and one arena: a count must not depend on the number of cores.
-#: Valgrind counts ``rep movsb`` once a byte, so glibc is told to copy without it.
+#: Valgrind counts ``rep movsb`` once a byte, so glibc is told to copy without it. The hash seed is
+#: not 0: expat takes that as no seed at all, and makes one of its own in each process.
 FIXED = {
-    "PYTHONHASHSEED": "0",
+    "PYTHONHASHSEED": "1",
     "PYTHONUTF8": "1",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
@@ -55,7 +56,7 @@ def child_environment(
 
     >>> made = child_environment({"PATH": "/x", "TOKEN": "t"}, ["TOKEN"], "/opt/bin/python", Path("/tmp/s"))
     >>> made["TOKEN"], made["PATH"], made["PYTHONHASHSEED"]
-    ('t', '/opt/bin:/usr/local/bin:/usr/bin:/bin', '0')
+    ('t', '/opt/bin:/usr/local/bin:/usr/bin:/bin', '1')
     """
     made = {name: inherited[name] for name in LET_THROUGH if name in inherited}
     made |= FIXED
