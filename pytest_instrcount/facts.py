@@ -42,13 +42,13 @@ def find_valgrind(name: str) -> tuple[str, str]:
             [path, "--version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InstrcountError("valgrind-broken", f"{path} does not run: {error}", _INSTALL) from None
+        raise InstrcountError(
+            "valgrind-broken", f"{path} does not run: {error}", _INSTALL
+        ) from None
     found = re.search(r"valgrind-(\d+)\.(\d+)\S*", answer.stdout)
     if found is None:
         said = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["nothing"]
-        raise InstrcountError(
-            "valgrind-broken", f"{path} --version said {said[0]!r}", _INSTALL
-        )
+        raise InstrcountError("valgrind-broken", f"{path} --version said {said[0]!r}", _INSTALL)
     version = found[0].removeprefix("valgrind-")
     if (int(found[1]), int(found[2])) < OLDEST_VALGRIND:
         oldest = ".".join(map(str, OLDEST_VALGRIND))

@@ -17,12 +17,14 @@ STARTED_WITH = tuple(sys.path)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare options and ini settings."""
     from pytest_instrcount.options import add_options
 
     add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker; measure if the user wants it."""
     from pytest_instrcount.options import MARKER_LINE
 
     config.addinivalue_line("markers", MARKER_LINE)
@@ -56,7 +58,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def instrcount(request: pytest.FixtureRequest) -> InstrCount:
-    """Count the instructions of one call: instrcount(func, *args, **kwargs) returns its value.
+    """Count the instructions of one call, and return the value of the call.
 
     Without --instrcount the call is made once, as if it were written without the fixture.
     """

@@ -23,12 +23,16 @@ def _restored(data: Message) -> Message:
     """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
     longrepr = data.get("longrepr")
     times = {name: int(data[name]) / 1e9 for name in data.pop("padded", ())}
-    return data | times | {
-        "location": tuple(data["location"]),
-        "sections": [tuple(each) for each in data.get("sections", ())],
-        "user_properties": [tuple(each) for each in data.get("user_properties", ())],
-        "longrepr": tuple(longrepr) if isinstance(longrepr, list) else longrepr,
-    }
+    return (
+        data
+        | times
+        | {
+            "location": tuple(data["location"]),
+            "sections": [tuple(each) for each in data.get("sections", ())],
+            "user_properties": [tuple(each) for each in data.get("user_properties", ())],
+            "longrepr": tuple(longrepr) if isinstance(longrepr, list) else longrepr,
+        }
+    )
 
 
 def log_reports(
@@ -66,7 +70,7 @@ def repeat_warnings(config: pytest.Config, recorded: list[Message]) -> None:
             category = UserWarning
         try:
             warning = category(each["text"])
-        except Exception:  # noqa: BLE001 - a category may want other arguments
+        except Exception:
             category, warning = UserWarning, UserWarning(each["text"])
         message = warnings.WarningMessage(warning, category, each["filename"], each["lineno"])
         config.hook.pytest_warning_recorded.call_historic(
@@ -85,14 +89,12 @@ def error_reports(item: pytest.Item, text: str) -> list[pytest.TestReport]:
     return [setup, make_report(item, "teardown", "passed", None)]
 
 
-def make_report(
-    item: pytest.Item, when: Any, outcome: Any, text: str | None
-) -> pytest.TestReport:
+def make_report(item: pytest.Item, when: Any, outcome: Any, text: str | None) -> pytest.TestReport:
     """A report of ours about a test, under the test's own id."""
     return pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
-        keywords={name: 1 for name in item.keywords},
+        keywords=dict.fromkeys(item.keywords, 1),
         outcome=outcome,
         longrepr=text,
         when=when,

@@ -45,6 +45,9 @@ from pytest_instrcount.settings import MARKER, Settings, load_settings, settings
 #: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
 _HEARTBEAT_SECONDS = 30.0
 
+#: Set on the report that fails a test for its count.
+VERDICT_ATTRIBUTE = "instrcount_verdict"
+
 
 def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
@@ -120,7 +123,9 @@ class MeasuredRun:
     def pytest_collection(self) -> None:
         """Start the zygote; it gets ready while pytest collects."""
         if self._native:
-            self._notes.append("nothing is measured under --pdb and --trace: the tests ran natively")
+            self._notes.append(
+                "nothing is measured under --pdb and --trace: the tests ran natively"
+            )
             return
         try:
             scratch = take_scratch()
@@ -135,7 +140,11 @@ class MeasuredRun:
             ),
             folder=str(config.invocation_params.dir),
             options=canonical_options(
-                option, config.rootpath, config.inipath, scratch.path, lambda name: has_ini(config, name)
+                option,
+                config.rootpath,
+                config.inipath,
+                scratch.path,
+                lambda name: has_ini(config, name),
             ),
             args=canonical_args(list(config.option.plugins), config.rootpath),
             sys_path=self._sys_path,
@@ -302,7 +311,7 @@ class MeasuredRun:
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""
-        state: Any = item.session._setupstate  # type: ignore[attr-defined]
+        state: Any = item.session._setupstate
         if not state.stack:
             return
         call = pytest.CallInfo.from_call(
@@ -331,14 +340,19 @@ class MeasuredRun:
                 continue  # told already, as an error
             text = "\n".join(render_failure(result, self._update_command()))
             report = replay.make_report(self._items[result.nodeid], "call", "failed", text)
-            report.instrcount_verdict = result.verdict.value
+            report.__dict__[VERDICT_ATTRIBUTE] = result.verdict.value
             self._config.hook.pytest_runtest_logreport(report=report)
-        if settings.ci and not settings.update and not settings.prune and not session.testsfailed:
-            if not self._rulings.compared():
-                raise pytest.UsageError(
-                    "instrcount: this run compared no test with a baseline, and CI is set "
-                    f"[nothing-compared]\n  fix: {self._update_command()}"
-                )
+        if self._compared_nothing() and not session.testsfailed:
+            raise pytest.UsageError(
+                "instrcount: this run compared no test with a baseline, and CI is set "
+                f"[nothing-compared]\n  fix: {self._update_command()}"
+            )
+
+    def _compared_nothing(self) -> bool:
+        """Whether a gate in CI passes on nothing; an update and a prune are no gates."""
+        settings = self._settings
+        gate = settings.ci and not settings.update and not settings.prune
+        return gate and not self._rulings.compared()
 
     def _find_stale(self) -> list[Path]:
         limit = self._settings.max_delta
@@ -360,7 +374,7 @@ class MeasuredRun:
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Verdict reports have a letter and a word of their own, and count as failures."""
-        verdict = getattr(report, "instrcount_verdict", None)
+        verdict = getattr(report, VERDICT_ATTRIBUTE, None)
         return None if verdict is None else ("failed", "I", verdict.upper())
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

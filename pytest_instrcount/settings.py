@@ -81,7 +81,10 @@ def load_settings(config: pytest.Config) -> Settings:
             mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
             return default
 
-    update, prune = config.getoption("instrcount_update_baseline"), config.getoption("instrcount_prune")
+    update, prune = (
+        config.getoption("instrcount_update_baseline"),
+        config.getoption("instrcount_prune"),
+    )
     reports = []
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
@@ -150,6 +153,7 @@ def _parse_count(given: object, least: int) -> int:
 
 
 def parse_isolation(given: object) -> str:
+    """A way to keep a test apart from the others."""
     if given not in ISOLATIONS:
         raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
     return str(given)

@@ -18,7 +18,9 @@ from packaging.version import Version
 from pygments.formatters import NullFormatter
 from pygments.lexers import PythonLexer
 
-PROSE = "# Title\n\nSome *emphasis*, a [link](https://example.org) and `code`.\n\n- one\n- two\n\n" * 2
+PROSE = (
+    "# Title\n\nSome *emphasis*, a [link](https://example.org) and `code`.\n\n- one\n- two\n\n" * 2
+)
 QUERY = "select a.id, b.name from a join b on a.id = b.id where a.x > 3 order by b.name"
 CODE = "def f(x):\n    return [y ** 2 for y in range(x) if y % 2]\n"
 
@@ -70,4 +72,4 @@ class TestRequirements(unittest.TestCase):
 
     @pytest.mark.instrcount
     def test_parse(self) -> None:
-        self.assertEqual([Requirement(line).name for line in self.lines][0], "package0")
+        self.assertEqual(next(Requirement(line).name for line in self.lines), "package0")

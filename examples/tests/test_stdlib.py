@@ -63,7 +63,9 @@ def test_re_sub(instrcount: Count, text: str) -> None:
 
 
 def test_difflib_ratio(instrcount: Count) -> None:
-    matcher = difflib.SequenceMatcher(None, "private thread currentThread;" * 3, "volatile thread" * 4)
+    matcher = difflib.SequenceMatcher(
+        None, "private thread currentThread;" * 3, "volatile thread" * 4
+    )
     assert instrcount(lambda: list(matcher.get_grouped_opcodes()))
 
 
@@ -208,7 +210,7 @@ def test_permutations(size: int) -> None:
 
 @pytest.mark.instrcount
 def test_lru_cache() -> None:
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def fibonacci(n: int) -> int:
         return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
@@ -232,4 +234,6 @@ def test_generator_chain() -> None:
 @pytest.mark.instrcount
 def test_tomllib() -> None:
     tomllib = pytest.importorskip("tomllib", reason="new in Python 3.11")
-    assert tomllib.loads('[tool]\nnames = ["a", "b"]\nlevel = 3\n' + "x = 1\n")["tool"]["level"] == 3
+    assert (
+        tomllib.loads('[tool]\nnames = ["a", "b"]\nlevel = 3\n' + "x = 1\n")["tool"]["level"] == 3
+    )

@@ -1,0 +1,1 @@
+"""Counting under Callgrind: processes, requests, and the profiles that come out."""

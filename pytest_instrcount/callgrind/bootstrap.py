@@ -33,7 +33,10 @@ class StatFinder(machinery.FileFinder):
                 file = f"{base}/__init__{suffix}"
                 if _file_kind(file) == _FILE:
                     return _spec_from_file(
-                        fullname, file, loader=loader(fullname, file), submodule_search_locations=[base]
+                        fullname,
+                        file,
+                        loader=loader(fullname, file),
+                        submodule_search_locations=[base],
                     )
         for suffix, loader in self._candidates:
             file = base + suffix
@@ -68,7 +71,7 @@ def _file_kind(path, _stat=__import__("posix").stat):
 
 
 def _install_finder():
-    from importlib.util import spec_from_file_location  # noqa: PLC0415
+    from importlib.util import spec_from_file_location
 
     global _spec_from_file
     _spec_from_file = spec_from_file_location
@@ -79,7 +82,9 @@ def _install_finder():
     )
     listing = machinery.FileFinder.path_hook(*details).__qualname__.split(".")[0]
     sys.path_hooks[:] = [
-        hook for hook in sys.path_hooks if getattr(hook, "__qualname__", "").split(".")[0] != listing
+        hook
+        for hook in sys.path_hooks
+        if getattr(hook, "__qualname__", "").split(".")[0] != listing
     ]
     sys.path_hooks.append(StatFinder.path_hook(*details))
     sys.path_importer_cache.clear()
@@ -92,10 +97,13 @@ import site  # noqa: E402
 site.main()
 
 import json  # noqa: E402
+import os  # noqa: E402
 from importlib import metadata  # noqa: E402
 
 with open(sys.argv[1], encoding="utf-8") as _file:
     _plan = json.load(_file)
+if _plan["pythonpath"]:
+    os.environ["PYTHONPATH"] = _plan["pythonpath"]
 _installed = _plan["installed"]
 _listed = metadata.FastPath.children
 

@@ -134,7 +134,7 @@ def canonical_options(
     for name in sorted(made):
         try:
             value = pickle.dumps(made[name])
-        except Exception:  # noqa: BLE001 - any object of any plugin may refuse in its own way
+        except Exception:
             continue
         pickled.append((name, base64.b64encode(value).decode("ascii")))
     return pickled

@@ -47,7 +47,7 @@ class Channel:
         self._received = bytearray()
 
     def adopt(self) -> None:
-        """This process, a fork of the one that opened the channel, speaks from now on."""
+        """Say that this process, a fork of the one that opened the channel, speaks from now on."""
         self._owner = os.getpid()
 
     def fileno(self) -> int:

@@ -130,7 +130,9 @@ class Counter:
         """Count ``target(*args, **kwargs)`` in a fork, for the test to go on as if called once."""
         call = target, tuple(args), dict(kwargs)
         self.fork(
-            lambda: self.count(lambda times, before, after: repeat_call(times, before, after, *call))
+            lambda: self.count(
+                lambda times, before, after: repeat_call(times, before, after, *call)
+            )
         )
 
     def count_rounds(self, rounds: Rounds) -> None:
@@ -171,7 +173,7 @@ class Counter:
         self.used = True
         try:
             work()
-        except BaseException:  # noqa: BLE001 - whatever a test may raise
+        except BaseException:
             self._say_problem(f"it passed once and failed when it was repeated\n{_traceback()}")
 
     def _say_problem(self, why: str) -> None:
@@ -255,13 +257,13 @@ class Counter:
 
 def _traceback() -> str:
     """The traceback of what is being handled, without this package's own frames at its start."""
-    _, error, entries = sys.exc_info()
+    kind, error, entries = sys.exc_info()
     here = os.path.dirname(__file__)
     while entries is not None and entries.tb_next is not None:
         if os.path.dirname(entries.tb_frame.f_code.co_filename) != here:
             break
         entries = entries.tb_next
-    return "".join(traceback.format_exception(type(error), error, entries)).rstrip()
+    return "".join(traceback.format_exception(kind, error, entries)).rstrip()
 
 
 def switch(times: int, before: Request, after: Request) -> None:
@@ -331,9 +333,7 @@ class RandomState:
     @classmethod
     def save(cls) -> RandomState:
         numpy_random = sys.modules.get("numpy.random")
-        return cls(
-            random.getstate(), None if numpy_random is None else numpy_random.get_state()
-        )
+        return cls(random.getstate(), None if numpy_random is None else numpy_random.get_state())
 
     def restore(self) -> None:
         random.setstate(self.python)

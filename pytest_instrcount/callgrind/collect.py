@@ -34,7 +34,7 @@ class OneEntry:
             yield from self.ihook.pytest_collect_file(file_path=step, parent=self)
 
 
-class OneEntryFolder(OneEntry, pytest.Dir):
+class OneEntryFolder(OneEntry, pytest.Directory):
     """A folder of tests."""
 
 

@@ -28,13 +28,13 @@ from pytest_instrcount.callgrind.channel import Channel, Message
 from pytest_instrcount.callgrind.child import (
     Counter,
     Line,
-    end,
     die_with_parent,
+    end,
     serve,
     thread_count,
 )
-from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.collect import only_collect
+from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
@@ -96,9 +96,7 @@ def silence_reporter(config: pytest.Config, sink: io.StringIO) -> None:
 class Zygote:
     """The plugin that takes over where pytest would collect and run."""
 
-    def __init__(
-        self, config: pytest.Config, line: Line, plan: Message, loader: Any
-    ) -> None:
+    def __init__(self, config: pytest.Config, line: Line, plan: Message, loader: Any) -> None:
         self._config = config
         self._line = line
         self._plan = plan
@@ -131,7 +129,7 @@ class Zygote:
             child = self._collect_file(session, line)
             line = serve(line)
             child.run(line.channel, self._plan["scratch"], requests)
-        except BaseException as error:  # noqa: BLE001 - the last word of this process
+        except BaseException as error:
             line.channel.send({"kind": "broken", "why": f"{type(error).__name__}: {error}"})
         end()
         return True
@@ -267,9 +265,8 @@ class TestChild:
         factory = getattr(self._config, "_tmp_path_factory", None)
         if factory is not None:
             self._config.option.basetemp = basetemp
-            self._config._tmp_path_factory = type(factory).from_config(
-                self._config, _ispytest=True
-            )
+            config: Any = self._config
+            config._tmp_path_factory = type(factory).from_config(config, _ispytest=True)
         random.seed(0)
 
     def _result(self) -> Message:
@@ -387,4 +384,3 @@ class TestChild:
         used = ", ".join(sorted(item.fixturenames))
         self._sink.write(f"\n        {item.nodeid}")
         self._sink.write(f" (fixtures used: {used})" if used else "")
-

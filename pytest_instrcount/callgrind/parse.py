@@ -82,7 +82,9 @@ def sum_profiles(profiles: Iterable[Profile]) -> Profile:
         total += profile.total
         for name, row in profile.rows.items():
             before = rows.get(name)
-            rows[name] = row if before is None else Row(before.ir + row.ir, before.calls + row.calls)
+            rows[name] = (
+                row if before is None else Row(before.ir + row.ir, before.calls + row.calls)
+            )
     return Profile(total, rows)
 
 

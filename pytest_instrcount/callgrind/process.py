@@ -134,7 +134,7 @@ class Valgrind:
             for line in read_lines(self.log)
             if line.startswith((f"=={pid}==", "valgrind:"))
         ]
-        printed = read_lines(self.output, start)
+        printed = [line for line in read_lines(self.output, start) if "aspacem" not in line]
         return "\n".join([*said[-_TAIL_LINES:], *printed[-_TAIL_LINES:]]).strip()
 
 
@@ -159,7 +159,7 @@ def start_valgrind(
     with output.open("ab") as printed:
         process = subprocess.Popen(
             command,
-            stdin=their_hand,
+            stdin=their_hand.fileno(),
             stdout=printed,
             stderr=printed,
             env=environment,

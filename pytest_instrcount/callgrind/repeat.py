@@ -60,7 +60,8 @@ class Repeater:
 
     def __init__(self, item: pytest.Function) -> None:
         self.item = item
-        self.sibling = Sibling.from_parent(item.parent, name="instrcount-sibling")
+        parent: Any = item.parent
+        self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
 
     def count_call(self, counter: Counter) -> None:
         """Count the test by calling it, in this process: nothing is to be finalised after it."""
@@ -106,7 +107,7 @@ class Repeater:
     def _parameters(self) -> dict[str, Any]:
         """The values that ``@pytest.mark.parametrize`` hands to the function itself."""
         callspec = getattr(self.item, "callspec", None)
-        values = {}
+        values: dict[str, Any] = {}
         for mark in self.item.iter_markers("parametrize"):
             names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
             if isinstance(names, str):

@@ -113,9 +113,7 @@ def load_requests() -> Requests:
             "run on x86_64 or aarch64",
         )
     try:
-        page = mmap.mmap(
-            -1, _PAGE_BYTES, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
-        )
+        page = mmap.mmap(-1, _PAGE_BYTES, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     except OSError as error:
         raise InstrcountError(
             "executable-page",

@@ -306,13 +306,9 @@ class Supervisor:
     def begin_collecting(
         self, path: str, parent: Parent, valgrind: Valgrind, only: Test | None
     ) -> FileChild:
-        file = FileChild(
-            path, parent, valgrind, time.monotonic() + self.setup["timeout"], only
-        )
+        file = FileChild(path, parent, valgrind, time.monotonic() + self.setup["timeout"], only)
         parent.channel.send({"path": path, "child": child_name(path)})
-        self.selector.register(
-            parent.channel, selectors.EVENT_READ, lambda: self.on_file(file)
-        )
+        self.selector.register(parent.channel, selectors.EVENT_READ, lambda: self.on_file(file))
         return file
 
     def on_file(self, file: FileChild) -> None:
@@ -425,7 +421,7 @@ class Supervisor:
     def dumps(self, run: Run) -> list[Path]:
         """The dumps of a child, in the order in which they were made."""
         stem = Path(self.setup["scratch"], "dumps", f"out.{run.counter}")
-        found = []
+        found: list[Path] = []
         while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
             found.append(path)
         return found

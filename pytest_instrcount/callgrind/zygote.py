@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -94,13 +95,15 @@ class Zygote:
             *valgrind_command(setup.valgrind, scratch.path, Path("{log}")),
             *python_command(sys.executable, PACKAGE_FOLDER, Path("{plan}")),
         ]
-        _write_plan(setup, scratch.path)
+        # On the interpreter's own path before its import system is ours, a folder would be listed.
+        environment = dict(setup.environment)
+        _write_plan(setup, scratch.path, environment.pop("PYTHONPATH", ""))
         self._channel.send(
             {
                 "kind": "start",
                 "pid": os.getpid(),
                 "command": command,
-                "environment": setup.environment,
+                "environment": environment,
                 "folder": setup.folder,
                 "scratch": str(scratch.path),
                 "presentation": setup.presentation,
@@ -147,7 +150,7 @@ class Zygote:
             raise ZygoteFailed(
                 "zygote-failed",
                 f"pytest cannot run under Valgrind here: {message['why']}",
-                "valgrind --tool=callgrind --callgrind-out-file=/dev/null true",
+                _remedy(),
             )
         elif kind == "started":
             self.running.add(message["index"])
@@ -172,10 +175,11 @@ class Zygote:
         self._scratch.remove()
 
 
-def _write_plan(setup: ZygoteSetup, scratch: Path) -> None:
+def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
     """Tell the zygote what it is: one that forks rehearses, one that is a single test does not."""
     plan = {
         "sys_path": setup.sys_path,
+        "pythonpath": pythonpath,
         "options": setup.options,
         "args": setup.args,
         "scratch": str(scratch),
@@ -184,6 +188,14 @@ def _write_plan(setup: ZygoteSetup, scratch: Path) -> None:
     for name, rehearse in (("fork", True), ("once", False)):
         text = json.dumps(plan | {"rehearse": rehearse})
         (scratch / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def _remedy() -> str:
+    """What to type when Valgrind does not start."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        return "ulimit -v unlimited    (the limit is too low for Valgrind)"
+    return "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
 
 
 def installed_in(folder: str) -> list[str]:

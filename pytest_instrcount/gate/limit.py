@@ -138,7 +138,7 @@ def _parse_amount(value: object, text: str) -> tuple[Fraction, str]:
 def _refusal(value: object, why: str) -> InstrcountError:
     try:
         shown = ascii(value)
-    except Exception:  # noqa: BLE001 - anything may stand in a marker, also what cannot show itself
+    except Exception:
         shown = type(value).__name__
     if len(shown) > 60:
         shown = shown[:59] + "~"

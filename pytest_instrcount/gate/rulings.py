@@ -115,7 +115,7 @@ class Rulings:
     def compared(self) -> int:
         """How many tests were compared with a baseline of this environment."""
         return sum(
-            result.delta is not None or result.baseline_ir is not None and not result.differences
+            result.delta is not None or (result.baseline_ir is not None and not result.differences)
             for result in self.results.values()
         )
 

@@ -25,8 +25,18 @@ LARGEST_FILE = 5_000_000
 
 _LARGEST_COUNT = 2**63 - 1
 _KEYS = frozenset(
-    ("schema", "nodeid", "ir", "total_ir", "calls", "warmup", "isolation")
-    + ("environment", "packages", "functions")
+    (
+        "schema",
+        "nodeid",
+        "ir",
+        "total_ir",
+        "calls",
+        "warmup",
+        "isolation",
+        "environment",
+        "packages",
+        "functions",
+    )
 )
 
 

@@ -398,7 +398,7 @@ def test_other_row_may_be_negative() -> None:
 
 
 def test_crlf_is_no_damage(tmp_path: Path) -> None:
-    """git on some machines checks out with other line ends."""
+    """Git on some machines checks out with other line ends."""
     path = tmp_path / "x.json"
     path.write_bytes(SAMPLE.read_bytes().replace(b"\n", b"\r\n"))
     assert isinstance(read_baseline(path, NODEID), Found)
@@ -558,11 +558,11 @@ def test_too_large_to_be_read_again_is_not_written(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Store:
     made = Store(tmp_path / "base", KEY)
     for nodeid in ("a/t.py::one", "a/t.py::two", "b/t.py::one"):
         made.write(measurement(nodeid), FACTS)
-    yield made
+    return made
 
 
 def test_list(store: Store) -> None:

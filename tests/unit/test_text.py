@@ -309,7 +309,7 @@ def test_words_where_there_is_no_delta() -> None:
 
 
 def test_numbers_stay_as_they_are() -> None:
-    """tabulate's number parsing is off: a test named 1e5 stays 1e5."""
+    """Tabulate's number parsing is off: a test named 1e5 stays 1e5."""
     assert render_summary(summary(result(nodeid="1e5")), 1)[2].startswith("1e5 ")
 
 

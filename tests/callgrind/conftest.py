@@ -1,0 +1,51 @@
+"""Running pytest with real Valgrind, and reading what it reported."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Counts = dict[str, int]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """An empty project, outside CI."""
+    monkeypatch.delenv("CI", raising=False)
+    pytester.makeini("[pytest]\n")
+    return pytester
+
+
+@pytest.fixture
+def run(project: pytest.Pytester) -> Callable[..., tuple[pytest.RunResult, dict[str, Any]]]:
+    """Run pytest with --instrcount; returns what it printed and its report, by nodeid."""
+
+    def run_pytest(*args: str) -> tuple[pytest.RunResult, dict[str, Any]]:
+        report = project.path.parent / "report.json"
+        report.unlink(missing_ok=True)
+        result = project.runpytest_subprocess(
+            "--instrcount", f"--instrcount-report=json:{report}", *args
+        )
+        tests = json.loads(report.read_text())["tests"] if report.exists() else []
+        return result, {test["nodeid"]: test for test in tests}
+
+    return run_pytest
+
+
+def valgrind_processes() -> set[int]:
+    """Process ids of all that runs under Callgrind on this machine."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                command = Path("/proc", entry, "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"--tool=callgrind" in command and b"instrcount-" in command:
+                found.add(int(entry))
+    return found

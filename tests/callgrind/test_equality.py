@@ -1,0 +1,117 @@
+"""The promise: equal integers, whatever else differs between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.valgrind
+
+SUITE = """
+    import json, re, unittest
+    import pytest
+
+    DOCUMENT = json.dumps({str(n): [n] * 3 for n in range(40)})
+
+    @pytest.fixture
+    def numbers():
+        return [(n * 7919) % 1009 for n in range(200)]
+
+    @pytest.mark.instrcount
+    def test_marker():
+        assert len(json.loads(DOCUMENT)) == 40
+
+    @pytest.mark.instrcount
+    @pytest.mark.parametrize("copy", range(3))
+    def test_copies(copy):
+        assert len(json.loads(DOCUMENT)) == 40
+
+    @pytest.mark.instrcount
+    def test_fresh_fixture(numbers, tmp_path):
+        numbers.sort()
+        (tmp_path / "file").write_text("text")
+        assert numbers[0] == 0
+
+    def test_fixture(instrcount):
+        assert instrcount(re.sub, "a", "b", "abc" * 50)
+
+    def test_pedantic(instrcount, numbers):
+        assert instrcount.pedantic(sorted, (numbers,), rounds=2, iterations=2)[0] == 0
+
+    class TestCase(unittest.TestCase):
+        def setUp(self):
+            self.document = json.loads(DOCUMENT)
+
+        @pytest.mark.instrcount
+        def test_method(self):
+            self.assertTrue(json.dumps(self.document))
+"""
+
+
+def test_counts_do_not_depend_on_the_run(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Order, selection, verbosity, a new file, an update and a check: the same integers."""
+    project.makepyfile(test_suite=SUITE)
+    result, first = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=8)
+    counts = {nodeid: test["ir"] for nodeid, test in first.items()}
+    assert len(set(counts[f"test_suite.py::test_copies[{n}]"] for n in range(3))) == 1
+    assert min(counts.values()) > 1000
+    project.path.joinpath("README").write_text("a file more")
+    project.path.joinpath("a_folder_with_a_long_name").mkdir()
+    for args in (
+        ("-vv", "-s", "--setup-show"),
+        tuple(reversed(counts)),
+        ("-k", "copies or pedantic"),
+        ("test_suite.py::test_fresh_fixture",),
+    ):
+        result, tests = run(*args)
+        assert result.ret == 0
+        assert {nodeid: test["ir"] for nodeid, test in tests.items()}.items() <= counts.items()
+        assert {test["delta"] for test in tests.values()} == {0.0}
+
+
+def test_one_percent_more_work_fails_one_test(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """The slower function's test fails and no other; JUnit knows; removing the work mends it."""
+    body = """
+        def work(items):
+            total = 0
+            for n in items:
+                total += n * n
+            {extra}
+            return total
+    """
+    project.makepyfile(
+        test_suite="""
+        from package import work, other
+        def test_work(instrcount):
+            assert instrcount(work, range(1000))
+        def test_other(instrcount):
+            assert instrcount(other, range(1000))
+        """
+    )
+
+    def write(extra: str) -> None:
+        twin = body.replace("def work", "def other").format(extra="pass")
+        project.makepyfile(package=body.format(extra=extra) + twin)
+
+    write("pass")
+    run("--instrcount-update-baseline")
+    write("for n in range(4): total += n; total -= n")
+    result, tests = run("--instrcount-max-delta=0.5%", "--junitxml=junit.xml")
+    assert result.ret == 1
+    assert tests["test_suite.py::test_work"]["verdict"] == "regressed"
+    assert 0.005 < tests["test_suite.py::test_work"]["delta"] < 0.05
+    assert tests["test_suite.py::test_other"]["verdict"] == "unchanged"
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["test_work: Ir * -> * (+*%, limit +0.5 %)"])
+    assert 'failures="1"' in project.path.joinpath("junit.xml").read_text()
+    write("pass")
+    result, tests = run("--instrcount-max-delta=0.5%")
+    assert result.ret == 0
+    assert tests["test_suite.py::test_work"]["delta"] == 0

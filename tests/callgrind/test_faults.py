@@ -1,0 +1,151 @@
+"""Tests that misbehave, and processes that die: the rest is measured, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.callgrind.conftest import valgrind_processes
+
+pytestmark = pytest.mark.valgrind
+
+
+def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """A segfault, exits, a hang and a fork that goes on: each an error, the others measured."""
+    project.makepyfile(
+        test_faults="""
+        import ctypes, os, subprocess, sys, threading, time, pytest
+        pytestmark = pytest.mark.instrcount
+
+        def test_before(): assert sum(range(100))
+        def test_segfault(): ctypes.string_at(0)
+        def test_exits_at_once(): os._exit(3)
+        def test_system_exit(): sys.exit(4)
+        @pytest.mark.instrcount(timeout=3)
+        def test_never_returns():
+            while True: pass
+        def test_forks():
+            if os.fork() == 0:
+                return
+            os.wait()
+        def test_leaves_a_process():
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        def test_starts_a_thread():
+            thread = threading.Thread(target=lambda: None)
+            thread.start()
+            thread.join()
+        @pytest.mark.instrcount(isolation="process")
+        def test_alone(): assert sum(range(100))
+        def test_after(): assert sum(range(100))
+        """,
+        test_threads="""
+        import threading, pytest
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        @pytest.mark.instrcount
+        def test_beside_a_thread(): assert sum(range(100))
+        """,
+    )
+    result, tests = run("--instrcount-timeout=30")
+    text = result.stdout.str()
+    verdicts = {nodeid.partition("::")[2]: test["verdict"] for nodeid, test in tests.items()}
+    assert verdicts.pop("test_segfault") == "failed"
+    assert "was killed by SIGSEGV" in text
+    assert verdicts.pop("test_exits_at_once") == "failed"
+    assert "exited with status 3" in text
+    assert verdicts.pop("test_never_returns") == "failed"
+    assert "did not end within 3 s" in text
+    assert "FAILED test_faults.py::test_system_exit - SystemExit: 4" in text
+    verdicts.pop("test_forks")
+    assert set(verdicts.values()) == {"new"}, verdicts
+    assert {"test_before", "test_after", "test_alone", "test_beside_a_thread"} <= set(verdicts)
+    assert "threads were alive, so it had a process of its own" in text
+    assert not valgrind_processes()
+    assert not list(Path("/proc").glob("[0-9]*/cwd/../test_faults.py"))
+
+
+def _wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass")
+
+
+@pytest.fixture
+def slow_run(project: pytest.Pytester) -> Any:
+    """A run that is busy for long: eleven tests, of which the first takes seconds."""
+    project.makepyfile(
+        test_slow="""
+        import pytest
+        @pytest.mark.instrcount(warmup=0, calls=1)
+        @pytest.mark.parametrize("size", [8_000_000] + [100] * 10)
+        def test_sum(size): assert sum(i for i in range(size))
+        """
+    )
+    command = [sys.executable, "-m", "pytest", "--instrcount-update-baseline", "-v"]
+    return subprocess.Popen(
+        command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def test_interrupt_leaves_nothing(project: pytest.Pytester, slow_run: Any) -> None:
+    """Ctrl-C: no process stays, no baseline is written."""
+    _wait_for(lambda: len(valgrind_processes()) > 3)
+    slow_run.send_signal(signal.SIGINT)
+    output, _ = slow_run.communicate(timeout=60)
+    assert slow_run.returncode == 2
+    assert "KeyboardInterrupt" in output
+    assert "no baseline was written" in output
+    _wait_for(lambda: not valgrind_processes())
+    assert not project.path.joinpath("instrcount_baselines").exists()
+
+
+def test_kill_leaves_nothing(slow_run: Any) -> None:
+    """SIGKILL of pytest itself: the processes under Valgrind end all the same."""
+    _wait_for(lambda: len(valgrind_processes()) > 3)
+    slow_run.kill()
+    slow_run.communicate(timeout=60)
+    _wait_for(lambda: not valgrind_processes())
+
+
+def test_a_killed_zygote_is_replaced(slow_run: Any) -> None:
+    """SIGKILL of every process under Valgrind: they are started afresh, and all is measured."""
+    for pid in _wait_for(lambda: len(valgrind_processes()) > 3 and valgrind_processes()):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    output, _ = slow_run.communicate(timeout=240)
+    assert slow_run.returncode == 0, output
+    assert "instrcount: 11 new" in output
+
+
+@pytest.mark.parametrize(
+    ("prefix", "said"),
+    [("ulimit -v 120000;", "pytest cannot run under Valgrind here"), ("PATH=/nowhere;", "no 'valgrind'")],
+)
+def test_valgrind_that_cannot_run(project: pytest.Pytester, prefix: str, said: str) -> None:
+    """One message that ends in the command that mends it; exit 4."""
+    project.makepyfile(test_a="import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{prefix} exec {sys.executable} -m pytest --instrcount"],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
+    assert "fix: " in done.stdout + done.stderr
+    assert not valgrind_processes()

@@ -1,0 +1,95 @@
+"""What a user sees of a measured test is what pytest shows of any test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.valgrind
+
+
+def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """Outcomes, output, warnings, properties and fixtures of every scope come through."""
+    project.makeconftest(
+        """
+        import os, pytest
+        @pytest.fixture(scope="session")
+        def where():
+            return os.environ.get("INSTRCOUNT_CHILD", "native")
+        """
+    )
+    project.makepyfile(
+        test_suite="""
+        import os, threading, warnings, pytest
+        pytestmark = pytest.mark.instrcount
+
+        def test_passes(where, record_property, cache, capsys, monkeypatch):
+            record_property("key", "value")
+            assert len(where) == 8
+        def test_fails():
+            print("printed")
+            assert [1, 2] == [1, 3]
+        @pytest.mark.skip(reason="not today")
+        def test_skips(): pass
+        @pytest.mark.xfail
+        def test_expected(): assert 0
+        def test_warns(): warnings.warn("careful")
+        def test_stateful(seen=[]):
+            seen.append(1)
+            assert len(seen) == 1
+        def test_unused(instrcount): pass
+        @pytest.mark.parametrize("name", ["a::b", "c/d", "\\xe9"])
+        def test_names(name): assert name
+        """,
+        test_native="""
+        import os
+        def test_native(where):
+            assert where == "native" and "INSTRCOUNT_CHILD" not in os.environ
+        """,
+    )
+    before = {path.name for path in project.path.iterdir()}
+    result, tests = run("--junitxml=../junit.xml", "-p", "no:randomly")
+    result.assert_outcomes(
+        passed=8, failed=1, errors=2, skipped=1, xfailed=1, warnings=1
+    )
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*test_stateful*",
+            "*passed once and failed when it was repeated*",
+            "*takes the instrcount fixture and never calls it*",
+            "E       assert [[]1, 2[]] == [[]1, 3[]]",
+            "*Captured stdout call*",
+            "printed",
+            "*UserWarning: careful*",
+        ]
+    )
+    verdicts = {nodeid.partition("::")[2]: test["verdict"] for nodeid, test in tests.items()}
+    assert verdicts["test_passes"] == "new"
+    assert verdicts["test_stateful"] == verdicts["test_unused"] == "failed"
+    assert "test_fails" not in verdicts
+    assert "test_skips" not in verdicts
+    junit = project.path.parent.joinpath("junit.xml").read_text()
+    assert 'name="key" value="value"' in junit
+    assert 'name="instrcount.ir"' in junit
+    after = {path.name for path in project.path.iterdir()}
+    # What pytest and its fixture for this test write themselves.
+    after -= {".pytest_cache", "__pycache__", "stdout", "stderr", "runpytest-0", "runpytest-current"}
+    assert after == before
+
+
+def test_ids_must_be_the_same_inside(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """An id that depends on the process is an error that names both."""
+    project.makepyfile(
+        test_suite="""
+        import os, pytest
+        @pytest.mark.instrcount
+        @pytest.mark.parametrize("name", ["in" if "INSTRCOUNT_CHILD" in os.environ else "out"])
+        def test_name(name): pass
+        """
+    )
+    result, _ = run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*test_name[[]out[]]*", "*test_name[[]in[]]*"])
