@@ -201,6 +201,7 @@ class Counter:
         # A function that C calls: Callgrind knows no frame that was there before START, and
         # would give the cost of the evaluation loop to whatever returns into it.
         repeat, switch_only = functools.partial(repeat), functools.partial(switch)
+        _repeating[0] = os.getpid()
         state = RandomState.save()
         collecting = gc.isenabled()
         pilot = self._pilot and (warmup is None or calls is None)
@@ -314,8 +315,15 @@ _generator: Any = getattr(random.seed, "__self__")  # noqa: B009 - no type knows
 _seed_generator = super(random.Random, _generator).seed
 
 
+#: The process that repeats. A test that forks and returns twice would repeat in both, and fork
+#: again in both; the copy ends where the next repetition begins.
+_repeating = [0]
+
+
 def seed_random() -> None:
     """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
+    if os.getpid() != _repeating[0]:
+        os._exit(0)
     _seed_generator(0)
     _generator.gauss_next = None
     numpy_random = sys.modules.get("numpy.random")

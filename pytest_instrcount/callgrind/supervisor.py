@@ -11,6 +11,7 @@ import os
 import select
 import selectors
 import shutil
+import signal
 import socket
 import sys
 import time
@@ -35,6 +36,7 @@ from pytest_instrcount.callgrind.process import (
     end_orphans,
     exit_status,
     kill,
+    own_children,
     start_valgrind,
 )
 from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
@@ -178,7 +180,8 @@ class Supervisor:
                 each.end()
         for file in self.alone:
             file.valgrind.end()
-        end_orphans(lambda pid: False)
+        while own_children():  # each that ends may leave its own to us
+            end_orphans(lambda pid: False)
         shutil.rmtree(self.setup["scratch"], ignore_errors=True)
 
     # Starting.
@@ -246,6 +249,9 @@ class Supervisor:
         text = "\n".join(filter(None, (why or f"the process {status}", words)))
         if start.only is not None:
             self.give_problem(start.only, f"no process of its own could be started: {text}")
+        elif start.valgrind.process.returncode == -signal.SIGKILL and not self.deaths:
+            self.deaths += 1  # somebody's doing, not Valgrind's: once more
+            self.start_zygote(None)
         else:
             self.fatal(text)
 

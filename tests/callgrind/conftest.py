@@ -37,15 +37,16 @@ def run(project: pytest.Pytester) -> Callable[..., tuple[pytest.RunResult, dict[
     return run_pytest
 
 
-def valgrind_processes() -> set[int]:
-    """Process ids of all that runs under Callgrind on this machine."""
+def valgrind_processes(folder: Path) -> set[int]:
+    """Process ids of all that runs under Callgrind in a folder."""
     found = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
                 command = Path("/proc", entry, "cmdline").read_bytes()
+                there = Path("/proc", entry, "cwd").readlink()
             except OSError:
                 continue
-            if b"--tool=callgrind" in command and b"instrcount-" in command:
+            if b"--tool=callgrind" in command and there == folder:
                 found.add(int(entry))
     return found

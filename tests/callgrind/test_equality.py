@@ -50,15 +50,13 @@ SUITE = """
 """
 
 
-def test_counts_do_not_depend_on_the_run(
-    project: pytest.Pytester, run: Callable[..., Any]
-) -> None:
+def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """Order, selection, verbosity, a new file, an update and a check: the same integers."""
     project.makepyfile(test_suite=SUITE)
     result, first = run("--instrcount-update-baseline")
     result.assert_outcomes(passed=8)
     counts = {nodeid: test["ir"] for nodeid, test in first.items()}
-    assert len(set(counts[f"test_suite.py::test_copies[{n}]"] for n in range(3))) == 1
+    assert len({counts[f"test_suite.py::test_copies[{n}]"] for n in range(3)}) == 1
     assert min(counts.values()) > 1000
     project.path.joinpath("README").write_text("a file more")
     project.path.joinpath("a_folder_with_a_long_name").mkdir()

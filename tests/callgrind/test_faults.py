@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,7 +53,7 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
         """,
     )
     result, tests = run("--instrcount-timeout=30")
-    text = result.stdout.str()
+    text = " ".join(result.stdout.str().split())
     verdicts = {nodeid.partition("::")[2]: test["verdict"] for nodeid, test in tests.items()}
     assert verdicts.pop("test_segfault") == "failed"
     assert "was killed by SIGSEGV" in text
@@ -63,12 +62,10 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
     assert verdicts.pop("test_never_returns") == "failed"
     assert "did not end within 3 s" in text
     assert "FAILED test_faults.py::test_system_exit - SystemExit: 4" in text
-    verdicts.pop("test_forks")
     assert set(verdicts.values()) == {"new"}, verdicts
     assert {"test_before", "test_after", "test_alone", "test_beside_a_thread"} <= set(verdicts)
     assert "threads were alive, so it had a process of its own" in text
-    assert not valgrind_processes()
-    assert not list(Path("/proc").glob("[0-9]*/cwd/../test_faults.py"))
+    assert not valgrind_processes(project.path)
 
 
 def _wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
@@ -88,7 +85,7 @@ def slow_run(project: pytest.Pytester) -> Any:
         test_slow="""
         import pytest
         @pytest.mark.instrcount(warmup=0, calls=1)
-        @pytest.mark.parametrize("size", [8_000_000] + [100] * 10)
+        @pytest.mark.parametrize("size", [300_000] + [100] * 10)
         def test_sum(size): assert sum(i for i in range(size))
         """
     )
@@ -100,27 +97,29 @@ def slow_run(project: pytest.Pytester) -> Any:
 
 def test_interrupt_leaves_nothing(project: pytest.Pytester, slow_run: Any) -> None:
     """Ctrl-C: no process stays, no baseline is written."""
-    _wait_for(lambda: len(valgrind_processes()) > 3)
+    _wait_for(lambda: len(valgrind_processes(project.path)) > 3)
     slow_run.send_signal(signal.SIGINT)
     output, _ = slow_run.communicate(timeout=60)
     assert slow_run.returncode == 2
     assert "KeyboardInterrupt" in output
     assert "no baseline was written" in output
-    _wait_for(lambda: not valgrind_processes())
+    _wait_for(lambda: not valgrind_processes(project.path))
     assert not project.path.joinpath("instrcount_baselines").exists()
 
 
-def test_kill_leaves_nothing(slow_run: Any) -> None:
+def test_kill_leaves_nothing(project: pytest.Pytester, slow_run: Any) -> None:
     """SIGKILL of pytest itself: the processes under Valgrind end all the same."""
-    _wait_for(lambda: len(valgrind_processes()) > 3)
+    _wait_for(lambda: len(valgrind_processes(project.path)) > 3)
     slow_run.kill()
     slow_run.communicate(timeout=60)
-    _wait_for(lambda: not valgrind_processes())
+    _wait_for(lambda: not valgrind_processes(project.path))
 
 
-def test_a_killed_zygote_is_replaced(slow_run: Any) -> None:
+def test_a_killed_zygote_is_replaced(project: pytest.Pytester, slow_run: Any) -> None:
     """SIGKILL of every process under Valgrind: they are started afresh, and all is measured."""
-    for pid in _wait_for(lambda: len(valgrind_processes()) > 3 and valgrind_processes()):
+    for pid in _wait_for(
+        lambda: len(valgrind_processes(project.path)) > 3 and valgrind_processes(project.path)
+    ):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -132,7 +131,10 @@ def test_a_killed_zygote_is_replaced(slow_run: Any) -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "said"),
-    [("ulimit -v 120000;", "pytest cannot run under Valgrind here"), ("PATH=/nowhere;", "no 'valgrind'")],
+    [
+        ("ulimit -v 120000;", "pytest cannot run under Valgrind here"),
+        ("PATH=/nowhere;", "no 'valgrind'"),
+    ],
 )
 def test_valgrind_that_cannot_run(project: pytest.Pytester, prefix: str, said: str) -> None:
     """One message that ends in the command that mends it; exit 4."""
@@ -148,4 +150,4 @@ def test_valgrind_that_cannot_run(project: pytest.Pytester, prefix: str, said: s
     assert done.returncode == 4, done.stdout + done.stderr
     assert said in done.stdout + done.stderr
     assert "fix: " in done.stdout + done.stderr
-    assert not valgrind_processes()
+    assert not valgrind_processes(project.path)

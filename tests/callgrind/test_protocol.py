@@ -51,9 +51,7 @@ def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[...
     )
     before = {path.name for path in project.path.iterdir()}
     result, tests = run("--junitxml=../junit.xml", "-p", "no:randomly")
-    result.assert_outcomes(
-        passed=8, failed=1, errors=2, skipped=1, xfailed=1, warnings=1
-    )
+    result.assert_outcomes(passed=8, failed=1, errors=2, skipped=1, xfailed=1, warnings=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
@@ -76,7 +74,14 @@ def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[...
     assert 'name="instrcount.ir"' in junit
     after = {path.name for path in project.path.iterdir()}
     # What pytest and its fixture for this test write themselves.
-    after -= {".pytest_cache", "__pycache__", "stdout", "stderr", "runpytest-0", "runpytest-current"}
+    after -= {
+        ".pytest_cache",
+        "__pycache__",
+        "stdout",
+        "stderr",
+        "runpytest-0",
+        "runpytest-current",
+    }
     assert after == before
 
 
