@@ -30,7 +30,8 @@ def add_options(parser: pytest.Parser) -> None:
 
     def add_with_ini(name: str, help_: str, **kwargs: Any) -> None:
         add(name, help_, **kwargs)
-        parser.addini(name.replace("-", "_"), help_.replace("\n", " "), default="")
+        shown = help_.replace("\n", " ").replace("%%", "%")  # no format here
+        parser.addini(name.replace("-", "_"), shown, default="")
 
     add(
         "instrcount",

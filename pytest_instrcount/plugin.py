@@ -40,7 +40,15 @@ def wants_to_measure(config: pytest.Config) -> bool:
         config.getoption(name)
         for name in ("instrcount", "instrcount_update_baseline", "instrcount_prune")
     ) or config.getini("instrcount")
-    idle = ("collectonly", "help", "version", "showfixtures", "show_fixtures_per_test", "markers")
+    idle = (
+        "collectonly",
+        "help",
+        "version",
+        "showfixtures",
+        "show_fixtures_per_test",
+        "markers",
+        "cacheshow",
+    )
     return (
         bool(asked)
         and not config.stash.get(INSIDE, False)

@@ -51,12 +51,13 @@ def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
         reporter.write(shown)
     if config.option.capture != "no":
         return
+    # each report has the sections of those before it
+    for title, text in max((report.sections for report in reports), key=len, default=()):
+        if title.startswith(_CAPTURED):
+            stream = sys.stderr if "stderr" in title else sys.stdout
+            stream.write(text)
+            stream.flush()
     for report in reports:
-        for title, text in report.sections:
-            if title.startswith(_CAPTURED):
-                stream = sys.stderr if "stderr" in title else sys.stdout
-                stream.write(text)
-                stream.flush()
         report.sections = [
             section for section in report.sections if not section[0].startswith(_CAPTURED)
         ]
@@ -106,6 +107,11 @@ def add_error(item: pytest.Item, reports: list[Any], text: str) -> list[Any]:
     """The reports with an error in the place of the teardown: the test ran, and was not measured."""
     kept = [report for report in reports if report.when != "teardown"]
     return [*kept, make_report(item, "teardown", "failed", text)]
+
+
+def passed(reports: list[Any]) -> bool:
+    """Whether a test passed in all its phases; an expected failure did not."""
+    return all(report.passed and not hasattr(report, "wasxfail") for report in reports)
 
 
 def end_session_as(result: Message) -> None:

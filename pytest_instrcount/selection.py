@@ -15,12 +15,12 @@ class Selection:
         self._files: set[str] = set()
         self._measured: set[str] = set()
         self._deselected: set[str] = set()
-        self._errors = False
+        self._broken: set[str] = set()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the collectors that worked."""
         if report.failed:
-            self._errors = True
+            self._broken.add(report.nodeid.partition("::")[0])
         elif not report.skipped:
             self._files.add(report.nodeid)
 
@@ -37,7 +37,9 @@ class Selection:
         file = nodeid.partition("::")[0]
         if not (self._config.rootpath / file).exists():
             return True
-        if self._partial_arguments() or file not in self._files:
+        if self._partial_arguments() or self._by_last_failure():
+            return False
+        if file not in self._files or file in self._broken:
             return False
         return nodeid not in self._measured and nodeid not in self._deselected
 
@@ -47,11 +49,15 @@ class Selection:
             return "only some tests of a file were asked for"
         if self._deselected:
             return f"{len(self._deselected)} tests were deselected"
-        if self._errors:
+        if self._broken:
             return "some files could not be collected"
-        if getattr(self._config.option, "lf", False):
+        if self._by_last_failure():
             return "--lf leaves files out"
         return ""
+
+    def _by_last_failure(self) -> bool:
+        """Whether --lf leaves tests out: it does not say which."""
+        return bool(getattr(self._config.option, "lf", False))
 
     def _partial_arguments(self) -> bool:
         return any("::" in str(arg) for arg in self._config.args)

@@ -45,6 +45,8 @@ from pytest_instrcount.settings import MARKER, Settings, load_settings, settings
 #: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
 _HEARTBEAT_SECONDS = 30.0
 
+_UPDATE = "--instrcount-update-baseline"
+
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
 
@@ -53,7 +55,8 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
     settings = load_settings(config)
     option = config.option
-    if getattr(option, "numprocesses", None) or hasattr(config, "workerinput"):
+    workers = getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"
+    if workers or hasattr(config, "workerinput"):
         raise pytest.UsageError(
             "instrcount: --instrcount does not run under pytest-xdist yet; it uses all cores by "
             "itself [xdist]\n  fix: pytest --instrcount -n 0"
@@ -195,7 +198,7 @@ class MeasuredRun:
             warmup=warmup,
             calls=calls,
             pilot=pilot,
-            verbose=self._config.option.verbose,
+            verbose=self._config.get_verbosity(),
         )
 
     # Measure.
@@ -208,7 +211,7 @@ class MeasuredRun:
             self._say(f"instrcount: measuring {number} tests under Valgrind, {jobs} at a time")
         try:
             result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt):
+        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
             self._notes.append("gate skipped: the run was interrupted; no baseline was written")
             raise
         finally:
@@ -222,14 +225,16 @@ class MeasuredRun:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
         """A measured test ran under Valgrind: its reports are told here. Others run as ever."""
-        number = self._numbers.get(item.nodeid)
-        if number is None or self._zygote is None:
+        if item.nodeid not in self._chosen or self._zygote is None:
             return None
+        number = self._numbers.pop(item.nodeid, None)
+        if number is None:  # it runs a second time (--keep-duplicates): a result can be had once
+            number = self._zygote.ask([self._order(item, self._chosen[item.nodeid])])
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         try:
             answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
         except ZygoteFailed as error:
-            self._numbers = {}
+            self._end_zygote()
             raise pytest.UsageError(str(error)) from None
         if isinstance(answer, Problem):
             self._report_problem(item, answer)
@@ -251,28 +256,31 @@ class MeasuredRun:
         reports = replay.load_reports(self._config, result)
         replay.repeat_warnings(self._config, result["warnings"])
         properties: list[tuple[str, object]] = []
-        problem = result["problem"]
-        if result["counted"] is not None and not problem:
+        # A test that failed or was skipped gets no verdict, whatever it had counted by then.
+        if replay.passed(reports):
+            problem = result["problem"]
+            if not problem and result["counted"] is None:
+                problem = "the process that counts it was killed"
+            text = f"instrcount: {problem} [not-measured]" if problem else ""
             try:
-                properties = self._rule(item, result)
+                properties = [] if problem else self._rule(item, result)
             except InstrcountError as error:
-                problem = str(error)
-        if not problem and result["expected"] and result["counted"] is None:
-            problem = "the process that counts it was killed"
-        if problem:
-            limit = self._chosen[item.nodeid].max_delta
-            self._rulings.fail(item.nodeid, limit, problem.partition("\n")[0])
-            reports = replay.add_error(item, reports, f"instrcount: {problem} [not-measured]")
+                text = str(error)
+            if text:
+                limit = self._chosen[item.nodeid].max_delta
+                self._rulings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
+                reports = replay.add_error(item, reports, text)
         replay.show_output(self._config, reports, result["shown"])
         replay.log_reports(item, reports, properties)
         replay.end_session_as(result)
 
     def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
         """Compare what was counted with the baseline; returns the properties for JUnit."""
+        baseline = self._rulings.baseline(item.nodeid)
+        if isinstance(baseline, InstrcountError):
+            raise baseline
         measurement = self._measurement(item.nodeid, result)
         ruling = self._rulings.rule(measurement, self._chosen[item.nodeid].max_delta)
-        if ruling.verdict is Verdict.failed:
-            raise InstrcountError("baseline", ruling.reason, self._update_command())
         properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
         if ruling.delta is not None:
             properties.append(("instrcount.delta", percent(ruling.delta)))
@@ -315,7 +323,9 @@ class MeasuredRun:
         if not state.stack:
             return
         call = pytest.CallInfo.from_call(
-            lambda: state.teardown_exact(nextitem), when="teardown", reraise=(KeyboardInterrupt,)
+            lambda: state.teardown_exact(nextitem),
+            when="teardown",
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
         )
         if call.excinfo is not None:
             report = item.ihook.pytest_runtest_makereport(item=item, call=call)
@@ -329,12 +339,9 @@ class MeasuredRun:
         stale = self._find_stale()
         if settings.update:
             try:
-                changed = self._rulings.write()
+                self._rulings.write()
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
-            self._notes.append(f"{changed} baselines written")
-        if settings.prune:
-            self._prune(session, stale)
         for result in self._rulings.failing():
             if result.verdict is Verdict.failed:
                 continue  # told already, as an error
@@ -342,6 +349,8 @@ class MeasuredRun:
             report = replay.make_report(self._items[result.nodeid], "call", "failed", text)
             report.__dict__[VERDICT_ATTRIBUTE] = result.verdict.value
             self._config.hook.pytest_runtest_logreport(report=report)
+        if settings.prune:
+            self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
             raise pytest.UsageError(
                 "instrcount: this run compared no test with a baseline, and CI is set "
@@ -366,7 +375,10 @@ class MeasuredRun:
                 "  fix: pytest --instrcount-prune"
             )
         for path in stale:
-            self._rulings.store.delete(path)
+            try:
+                self._rulings.store.delete(path)
+            except InstrcountError as error:
+                raise pytest.UsageError(str(error)) from None
             self._notes.append(f"deleted {os.path.relpath(path, self._config.rootpath)}")
 
     # Report.
@@ -377,12 +389,17 @@ class MeasuredRun:
         verdict = getattr(report, VERDICT_ATTRIBUTE, None)
         return None if verdict is None else ("failed", "I", verdict.upper())
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports; the last chance to end what was started."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Write the reports, once all is on the terminal: one that cannot be written ends the run."""
         self._end_zygote()
-        summary = self._summarise()
-        for _, path in self._settings.reports:
-            write_report(path, summary)
+        result = yield
+        try:
+            for _, path in self._settings.reports:
+                write_report(path, self._summarise())
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+        return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, the notes, and the command to type next."""
@@ -410,8 +427,9 @@ class MeasuredRun:
         return self._summary
 
     def _update_command(self) -> str:
-        args = [arg for arg in self._config.invocation_params.args if arg != "--instrcount"]
-        return shlex.join(["pytest", "--instrcount-update-baseline", *map(str, args)])
+        given = map(str, self._config.invocation_params.args)
+        args = [arg for arg in given if arg not in ("--instrcount", _UPDATE)]
+        return shlex.join(["pytest", _UPDATE, *args])
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")

@@ -92,6 +92,12 @@ def load_settings(config: pytest.Config) -> Settings:
             mistakes.append(f"--instrcount-report={report}: write json:PATH")
         else:
             reports.append((kind, config.invocation_params.dir / path))
+    try:
+        verbosity = config.get_verbosity("instrcount")
+    except ValueError:
+        given = config.getini("verbosity_instrcount")
+        mistakes.append(f"verbosity_instrcount = {given!r}: write auto or a whole number")
+        verbosity = 0
     settings = Settings(
         active=bool(value("instrcount") or update or prune),
         update=update,
@@ -109,7 +115,7 @@ def load_settings(config: pytest.Config) -> Settings:
         calls=checked("instrcount_calls", parse_calls, None),
         isolation=choice("instrcount_isolation", ISOLATIONS),
         let_through=tuple(config.getini("instrcount_env")),
-        verbosity=config.get_verbosity("instrcount"),
+        verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
     )
     if mistakes:

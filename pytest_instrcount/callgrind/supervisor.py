@@ -150,6 +150,7 @@ class Supervisor:
             self.selector.register(native, selectors.EVENT_READ, self.on_native_end)
         self.start_zygote(None)
         try:
+            self.take_orders()  # some may have come with the setup: no event will tell of them
             while True:
                 self.schedule()
                 for key, _ in self.selector.select(self.seconds_to_deadline()):
@@ -163,6 +164,9 @@ class Supervisor:
 
     def on_native(self) -> None:
         self.native.fill()
+        self.take_orders()
+
+    def take_orders(self) -> None:
         while (message := self.native.pop()) is not None:
             if message["kind"] == "stop":
                 raise _Stopped

@@ -55,6 +55,13 @@ def test_report_of_two_tests() -> None:
     }
 
 
+def test_facts_are_sorted() -> None:
+    """Two reports can be compared line by line."""
+    environment = report_dict(RunSummary((), {"b": "1", "c": "2", "a": "3"}))["environment"]
+    assert isinstance(environment, dict)
+    assert list(environment) == ["a", "b", "c"]
+
+
 def test_report_of_nothing() -> None:
     """A run without tests is a report with none."""
     assert report_dict(RunSummary((), {})) == {"schema": 1, "environment": {}, "tests": []}

@@ -189,6 +189,7 @@ def test_any_text_is_a_limit_or_an_error(text: str) -> None:
         ("0", (1000, 1), (1000, 1), False, False),
         ("5ir", (1000, 1), (1005, 1), False, False),
         ("5ir", (1000, 1), (1006, 1), True, False),
+        ("5ir", (1000, 1), (995, 1), False, False),
         ("5ir", (1000, 1), (994, 1), False, True),
         ("5ir", (1000, 10), (1051, 10), True, False),
         # either part trips

@@ -313,6 +313,14 @@ def test_numbers_stay_as_they_are() -> None:
     assert render_summary(summary(result(nodeid="1e5")), 1)[2].startswith("1e5 ")
 
 
+def test_only_the_name_is_cut() -> None:
+    """A long name leaves room for all other columns, also where their headers are wider."""
+    line = render_summary(summary(result(now=1, old=1, nodeid="x" * 200)), 1)[2]
+    assert line.startswith("…xxx")
+    assert line.endswith("x           1      1      0 %     +1 %")
+    assert len(line) == 80
+
+
 def test_notes_wrap() -> None:
     """A long note goes on below, indented."""
     lines = render_summary(summary(notes=("word " * 30,)), 0)

@@ -1,0 +1,411 @@
+"""Running pytest with --instrcount and no Valgrind: what stands behind the zygote's seam is faked.
+
+The fake forks this process for each test, as the zygote does, so that a test finds no fixture set
+up; the fork runs it natively and answers in the supervisor's words. What it would have cost is
+what the test of the plugin says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_instrcount.session
+from pytest_instrcount import facts
+from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
+from pytest_instrcount.fixture import InstrCount, Rounds
+from pytest_instrcount.gate.baseline import load_baseline
+from pytest_instrcount.stash import COUNTING
+
+RECORDED = Path(__file__).parents[1] / "data" / "callgrind"
+
+#: Callgrind's name of a function -> instructions of its own in one call of the test.
+Costs = Mapping[str, int]
+Message = dict[str, Any]
+
+#: The switch around a count, which the session subtracts.
+SWITCH: Costs = {"child.c:switch": 7}
+WARMUP, CALLS = 20, 3
+
+
+def write_dump(path: Path, costs: Costs, calls: int) -> Path:
+    """A small callgrind.out in which each function was called so often and cost so much a call."""
+    lines = ["version: 1", "creator: the tests", "positions: line", "events: Ir", ""]
+    for name, ir in costs.items():
+        file, _, function = name.partition(":")
+        lines += [f"fl={file}", f"fn={function}", f"1 {ir * calls}", ""]
+        lines += ["fl=main.c", "fn=main", f"cfi={file}", f"cfn={function}"]
+        lines += [f"calls={calls} 1", f"1 {ir * calls}", ""]
+    lines.append(f"totals: {sum(costs.values()) * calls}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@dataclass(eq=False)
+class FakeValgrind:
+    """What the tests of a run cost, and what befalls the zygote. Tests are named without file."""
+
+    #: answered by ``find_valgrind``; an exception is raised
+    version: str | Exception = "3.19.0"
+    #: instructions of one call, for a test that is not in ``costs``
+    usual: int = 10_000
+    costs: dict[str, int | Costs] = field(default_factory=dict)
+    #: files of tests/data/callgrind in the place of made dumps
+    recorded: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    problems: dict[str, Problem] = field(default_factory=dict)
+    #: put over the result of a test
+    altered: dict[str, Message] = field(default_factory=dict)
+    #: modules that every test has imported
+    modules: list[str] = field(default_factory=list)
+    #: the reason why there is no zygote
+    dead: str = ""
+    #: called while a result is awaited, with the test's name
+    while_waiting: Callable[[str], None] = lambda name: None
+
+    #: how often Valgrind was looked for
+    looked_for: int = 0
+    started: list[FakeZygote] = field(default_factory=list)
+    sessions: list[pytest.Session] = field(default_factory=list)
+
+    @property
+    def orders(self) -> dict[str, Order]:
+        """What the last run asked for, by nodeid."""
+        return {order.nodeid: order for order in self.started[-1].orders}
+
+    def find(self, name: str) -> tuple[str, str]:
+        """In the place of ``facts.find_valgrind``."""
+        self.looked_for += 1
+        if isinstance(self.version, Exception):
+            raise self.version
+        return name, self.version
+
+    def cost_of(self, name: str) -> Costs:
+        """Per call of the test."""
+        cost = self.costs.get(name, self.usual)
+        if isinstance(cost, int):
+            return {"work.c:work": cost - cost // 4, "ceval.c:eval": cost // 4}
+        return cost
+
+    def make_zygote(self, setup: ZygoteSetup, scratch: Scratch) -> FakeZygote:
+        """In the place of the class ``Zygote``."""
+        zygote = FakeZygote(self, setup, scratch)
+        self.started.append(zygote)
+        return zygote
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """The fake is a plugin of the pytest that is tested, too: it needs the items."""
+        self.sessions.append(session)
+
+
+class FakeZygote:
+    """As ``callgrind.zygote.Zygote``, from the session's side."""
+
+    def __init__(self, valgrind: FakeValgrind, setup: ZygoteSetup, scratch: Scratch) -> None:
+        self._valgrind = valgrind
+        self._scratch = scratch
+        self._results: dict[int, str] = {}
+        self.setup = setup
+        self.orders: list[Order] = []
+        self.ready = True
+        self.running: set[int] = set()
+        self.ended = 0
+
+    def ask(self, orders: Sequence[Order]) -> int:
+        first = len(self.orders)
+        items = {item.nodeid: item for item in self._valgrind.sessions[-1].items}
+        for order in orders:
+            self._results[len(self.orders)] = self._fork(items[order.nodeid], order)
+            self.orders.append(order)
+        return first
+
+    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+        glance()
+        if self._valgrind.dead:
+            raise ZygoteFailed("zygote-failed", self._valgrind.dead, "valgrind --version")
+        name = _test_name(self.orders[index].nodeid)
+        self._valgrind.while_waiting(name)
+        text = self._results.pop(index)  # as with the real one, a result can be had once
+        if name in self._valgrind.problems:
+            return self._valgrind.problems[name]
+        result: Message = json.loads(text)
+        return result | self._valgrind.altered.get(name, {})
+
+    def end(self) -> None:
+        self.ended += 1
+        os.close(self._scratch.lock)
+        shutil.rmtree(self._scratch.path)
+
+    def _fork(self, item: pytest.Item, order: Order) -> str:
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            try:
+                child = TestChild(self._valgrind, item, order, self._scratch.path)
+                text = json.dumps(child.run(), default=str)
+                with os.fdopen(writer, "w") as file:
+                    file.write(text)
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            text = file.read()
+        os.waitpid(pid, 0)
+        return text
+
+
+class TestChild:
+    """One test in a process of its own, with the answer of ``inside.TestChild`` and the supervisor."""
+
+    __test__ = False
+
+    def __init__(
+        self, valgrind: FakeValgrind, item: pytest.Item, order: Order, scratch: Path
+    ) -> None:
+        self._valgrind = valgrind
+        self._item: Any = item
+        self._order = order
+        self._scratch = scratch
+        self._config = item.config
+        self._reports: list[Any] = []
+        self._warnings: list[Message] = []
+        self._used = False
+        self._counted: tuple[int, int] | None = None
+
+    def run(self) -> Message:
+        """Run the test as pytest does, with fixtures and output shown to nobody."""
+        config, manager = self._config, self._config.pluginmanager
+        manager.unregister(name="instrcount-run")
+        manager.register(self)
+        config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
+        sink = StringIO()
+        reporter: Any = manager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter._tw = type(reporter)(config, sink)._tw
+            config.option.setupshow = True
+            config.option.verbose = self._order.verbose
+        capture: Any = manager.getplugin("capturemanager")
+        if capture is not None:
+            capture.stop_global_capturing()
+            capture._method = "fd"
+            capture.start_global_capturing()
+            capture.suspend_global_capture()
+        random.seed(0)
+        ended: Message = {}
+        try:
+            config.hook.pytest_runtest_protocol(item=self._item, nextitem=None)
+        except pytest.exit.Exception as error:
+            ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
+        except KeyboardInterrupt:
+            ended = {"ended": "interrupt"}
+        return self._result(sink.getvalue()) | ended
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
+        runner: Any = self._config.pluginmanager.getplugin("runner")
+        self._reports = runner.runtestprotocol(item, log=False, nextitem=None)
+        return True
+
+    @pytest.hookimpl
+    def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str) -> None:
+        category = warning_message.category
+        self._warnings.append(
+            {
+                "text": str(warning_message.message),
+                "module": category.__module__,
+                "category": category.__qualname__,
+                "filename": warning_message.filename,
+                "lineno": warning_message.lineno,
+                "nodeid": nodeid,
+                "when": when,
+            }
+        )
+
+    # What the fixture asks for.
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self._count(None, None, 1)
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        self._count(rounds.warmup_rounds, rounds.rounds, rounds.iterations)
+
+    def _count(self, warmup: int | None, calls: int | None, iterations: int) -> None:
+        self._used = True
+        order = self._order
+        chosen = [
+            next(each for each in wishes if each is not None)
+            for wishes in ((warmup, order.warmup, WARMUP), (calls, order.calls, CALLS))
+        ]
+        self._counted = chosen[0], chosen[1] * iterations
+
+    # The answer.
+
+    def _result(self, shown: str) -> Message:
+        passed = bool(self._reports) and all(
+            report.passed and not hasattr(report, "wasxfail") for report in self._reports
+        )
+        problem = ""
+        if passed and not self._used:
+            if "instrcount" in self._item.fixturenames:
+                problem = "the test takes the instrcount fixture and never calls it"
+            else:
+                self._count(None, None, 1)
+        serialize = self._config.hook.pytest_report_to_serializable
+        return {
+            "kind": "result",
+            "reports": [
+                _with_padded_times(serialize(config=self._config, report=report))
+                for report in self._reports
+            ],
+            "warnings": self._warnings,
+            "shown": shown,
+            "problem": problem,
+            "expected": self._used,
+            "modules": self._valgrind.modules,
+            "compiled": 0,
+            "dumps": [] if self._counted is None else list(map(str, self._dumps(self._counted[1]))),
+            "isolation": self._order.isolation,
+            "threads": False,
+            "counted": self._counted,
+        }
+
+    def _dumps(self, calls: int) -> list[Path]:
+        stem = self._scratch / "dumps" / f"out.{os.getpid()}"
+        name = self._item.name
+        if name in self._valgrind.recorded:
+            return [
+                Path(shutil.copy(RECORDED / source, f"{stem}.{number}"))
+                for number, source in enumerate(self._valgrind.recorded[name], 1)
+            ]
+        counted = {**self._valgrind.cost_of(name), **SWITCH}
+        return [
+            write_dump(stem.with_name(f"{stem.name}.1"), counted, calls),
+            write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),
+        ]
+
+
+def _with_padded_times(report: Message) -> Message:
+    times = {name: f"{int(v * 1e9):020}" for name, v in report.items() if type(v) is float}
+    return report | times | {"padded": list(times)}
+
+
+def _test_name(nodeid: str) -> str:
+    return nodeid.rpartition("::")[2]
+
+
+@dataclass(eq=False)
+class Project:
+    """A folder with tests, and pytest in this process."""
+
+    pytester: pytest.Pytester
+    valgrind: FakeValgrind
+    outside: Path
+
+    @property
+    def path(self) -> Path:
+        return self.pytester.path
+
+    def write(self, *modules: str, **files: str) -> None:
+        """Test files; a nameless one is test_it.py."""
+        for text in modules:
+            self.pytester.makepyfile(test_it=text)
+        if files:
+            self.pytester.makepyfile(**files)
+
+    def run(self, *args: str | Path) -> pytest.RunResult:
+        """Run pytest with these arguments alone."""
+        return self.pytester.runpytest_inprocess(
+            *args, plugins=[self.valgrind], no_reraise_ctrlc=True
+        )
+
+    def measure(self, *args: str | Path) -> pytest.RunResult:
+        return self.run("--instrcount", *args)
+
+    def update(self, *args: str | Path) -> pytest.RunResult:
+        return self.run("--instrcount-update-baseline", *args)
+
+    def report(self, *args: str | Path) -> dict[str, Any]:
+        """Measure, and read the JSON report."""
+        path = self.outside / "report.json"
+        path.unlink(missing_ok=True)
+        self.measure(f"--instrcount-report=json:{path}", *args)
+        report: dict[str, Any] = json.loads(path.read_text())
+        return report
+
+    def verdicts(self, *args: str | Path) -> dict[str, str]:
+        """Measure; the verdict of each test by its name."""
+        tests = self.report(*args)["tests"]
+        return {_test_name(test["nodeid"]): test["verdict"] for test in tests}
+
+    def baselines(self) -> dict[str, Path]:
+        """The stored baselines by the name of the test."""
+        found = {}
+        for path in sorted(self.path.glob("instrcount_baselines/**/*.json")):
+            name = _test_name(json.loads(path.read_text())["nodeid"])
+            assert name not in found
+            found[name] = path
+        return found
+
+    def baseline_ir(self) -> dict[str, int]:
+        """The stored count per call by the name of the test."""
+        return {
+            name: getattr(load_baseline(path), "baseline").ir  # noqa: B009 - it is Found
+            for name, path in self.baselines().items()
+        }
+
+    def tree(self) -> set[str]:
+        """Names of all files but Python's and pytest's caches."""
+        return {
+            str(path.relative_to(self.path))
+            for path in self.path.rglob("*")
+            if not {"__pycache__", ".pytest_cache"} & set(path.parts)
+        }
+
+
+@pytest.fixture
+def valgrind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeValgrind:
+    """No Valgrind: what tests cost is said in this object. Outside CI, with scratch in tmp_path."""
+    fake = FakeValgrind()
+    monkeypatch.setattr(pytest_instrcount.session, "Zygote", fake.make_zygote)
+    monkeypatch.setattr(facts, "find_valgrind", fake.find)
+    monkeypatch.delenv("CI", raising=False)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    return fake
+
+
+@pytest.fixture
+def project(
+    pytester: pytest.Pytester,
+    valgrind: FakeValgrind,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Project:
+    """An empty project with a fake Valgrind; of all plugins installed here, it has ours alone."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_instrcount.plugin")
+    pytester.makeini("[pytest]\n")
+    return Project(pytester, valgrind, tmp_path_factory.mktemp("outside"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(tmp_path: Path) -> Any:
+    """Each zygote that a run started is ended by it, once, and its scratch folder is gone."""
+    yield
+    scratch = tmp_path / "scratch"
+    if scratch.exists() and sys.exc_info()[0] is None:
+        assert not list(scratch.iterdir())

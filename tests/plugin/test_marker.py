@@ -1,0 +1,208 @@
+"""The marker: its arguments, where it may stand, and the fixture that implies it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+
+def test_all_mistakes_in_one_message(project: Project) -> None:
+    """Wrong arguments are found at collection, before a test runs: exit 4, every test named."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount(max_delta=1, calls="many")
+        def test_a(): pass
+
+        @pytest.mark.instrcount(speed=1)
+        def test_b(): pass
+
+        @pytest.mark.instrcount("1%")
+        def test_c(): pass
+
+        @pytest.mark.instrcount(warmup=-1, timeout=0, isolation="thread")
+        class TestD:
+            def test_d(self): pass
+
+        @pytest.mark.instrcount(max_delta="2%")
+        def test_right(): pass
+        """
+    )
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    says = "instrcount marker"
+    for line in (
+        "ERROR: instrcount: wrong markers [[]marker]",
+        f"test_it.py::test_a: the {says} max_delta=1: 1 is ambiguous: percent or instructions[?]",
+        f"test_it.py::test_a: the {says} calls='many': write a whole number, 1 or more",
+        f"test_it.py::test_b: the {says} has no argument 'speed' (it has max_delta, *)",
+        f"test_it.py::test_c: the {says} takes keyword arguments only, like max_delta='1%'",
+        f"test_it.py::TestD::test_d: the {says} warmup=-1: write a whole number, 0 or more",
+        f"test_it.py::TestD::test_d: the {says} timeout=0: write seconds, more than 0",
+        f"test_it.py::TestD::test_d: the {says} isolation='thread': choose one of fork, process",
+    ):
+        result.stderr.fnmatch_lines([line])
+    assert "test_right" not in result.stderr.str()
+    result.assert_outcomes()
+    assert not project.valgrind.started[-1].orders
+
+
+def test_arguments_reach_the_measurement(project: Project) -> None:
+    """Each argument of the marker wins over the option, and None leaves it to the option."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount(warmup=1, calls=2, timeout=3, isolation="process")
+        def test_all(): pass
+
+        @pytest.mark.instrcount(warmup=None, calls=5)
+        def test_some(): pass
+        """
+    )
+    project.measure("--instrcount-warmup=9", "--instrcount-calls=8", "--instrcount-timeout=7")
+    orders = project.valgrind.orders
+    order = orders["test_it.py::test_all"]
+    assert (order.warmup, order.calls, order.timeout) == (1, 2, 3.0)
+    assert (order.isolation, order.pilot) == ("process", False)
+    order = orders["test_it.py::test_some"]
+    assert (order.warmup, order.calls, order.timeout, order.isolation) == (9, 5, 7.0, "fork")
+
+
+def test_the_nearest_marker_wins_argument_by_argument(project: Project) -> None:
+    """Function before class before module; what one does not say, the next one may."""
+    project.write(
+        """
+        import pytest
+        pytestmark = pytest.mark.instrcount(warmup=1, calls=1, timeout=1)
+
+        @pytest.mark.instrcount(calls=2, timeout=2)
+        class TestC:
+            @pytest.mark.instrcount(timeout=3)
+            def test_a(self): pass
+        """
+    )
+    project.measure()
+    (order,) = project.valgrind.orders.values()
+    assert (order.warmup, order.calls, order.timeout) == (1, 2, 3.0)
+
+
+def test_limit_from_the_marker_then_the_option_then_the_ini_then_one_percent(
+    project: Project,
+) -> None:
+    """The order of who may set a limit."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount
+        def test_plain(): pass
+
+        @pytest.mark.instrcount(max_delta="5%|100ir")
+        def test_marked(): pass
+        """
+    )
+
+    def limits(*args: str) -> list[str]:
+        return [test["limit"] for test in project.report(*args)["tests"]]
+
+    assert limits() == ["+1 %", "+5 % | 100 ir"]
+    project.pytester.makeini("[pytest]\ninstrcount_max_delta = 2%\n")
+    assert limits() == ["+2 %", "+5 % | 100 ir"]
+    assert limits("--instrcount-max-delta=0.03") == ["+3 %", "+5 % | 100 ir"]
+
+
+def test_fixture_implies_the_marker(project: Project) -> None:
+    """``-m instrcount`` selects what has the marker and what takes the fixture, usefixtures too."""
+    project.write(
+        """
+        import pytest
+
+        def test_fixture(instrcount): instrcount(sum, [1])
+
+        @pytest.mark.usefixtures("instrcount")
+        def test_used(): pass
+
+        @pytest.mark.instrcount
+        def test_marker(): pass
+
+        def test_neither(): pass
+        """
+    )
+    result = project.run("-m", "instrcount", "-v")
+    result.assert_outcomes(passed=3, deselected=1)
+    assert "test_neither" not in result.stdout.str()
+    result = project.run("-m", "not instrcount", "-v")
+    result.assert_outcomes(passed=1, deselected=3)
+
+
+def test_marker_beside_the_fixture_keeps_its_arguments(project: Project) -> None:
+    """A test that has both is measured once, by the marker's arguments."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount(calls=4)
+        def test_both(instrcount): instrcount(sum, [1])
+        """
+    )
+    project.measure()
+    (order,) = project.valgrind.orders.values()
+    assert order.calls == 4
+
+
+def test_marker_is_registered(project: Project) -> None:
+    """It works under --strict-markers, and --markers shows its arguments."""
+    project.write("import pytest\n@pytest.mark.instrcount(calls=1)\ndef test_a(): pass\n")
+    project.run("--strict-markers").assert_outcomes(passed=1)
+    project.run("--markers").stdout.fnmatch_lines(
+        ["@pytest.mark.instrcount(max_delta=None, warmup=None, calls=None, timeout=None, *"]
+    )
+
+
+def test_what_is_no_python_function_cannot_be_measured(project: Project) -> None:
+    """An item of another kind that carries the marker is named."""
+    project.pytester.makeconftest(
+        """
+        import pytest
+
+        class Row(pytest.Item):
+            def runtest(self): pass
+
+        class Table(pytest.File):
+            def collect(self):
+                row = Row.from_parent(self, name="row")
+                row.add_marker("instrcount")
+                yield row
+
+        def pytest_collect_file(parent, file_path):
+            if file_path.suffix == ".table":
+                return Table.from_parent(parent, path=file_path)
+        """
+    )
+    (project.path / "a.table").write_text("")
+    result = project.measure("a.table")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["a.table::row: *only Python test functions can be measured*"])
+
+
+def test_classes_and_parameters(project: Project) -> None:
+    """Methods, unittest methods and parametrized tests are measured each by its own id."""
+    project.write(
+        """
+        import pytest, unittest
+        pytestmark = pytest.mark.instrcount
+
+        class TestPlain:
+            @pytest.mark.parametrize("text", ["a::b", "x y", "é"])
+            def test_p(self, text): assert text
+
+        class TestOld(unittest.TestCase):
+            def test_u(self): self.assertTrue(True)
+        """
+    )
+    project.update().assert_outcomes(passed=4)
+    assert len(list(project.path.glob("instrcount_baselines/**/*.json"))) == 4
+    assert set(project.verdicts().values()) == {"unchanged"}
