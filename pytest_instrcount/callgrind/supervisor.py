@@ -490,6 +490,10 @@ class Supervisor:
                 test.recompiled = True
                 self.waiting.appendleft(test)
                 return
+            lost = result["expected"] and run.counted is None
+            if lost and not run.problem and not result["problem"] and test.tries < 2:
+                self.waiting.appendleft(test)  # killed between its result and its count
+                return
             self.deaths = 0
             result |= {"dumps": run.counted_dumps}
             result |= {"isolation": "process" if run.file.only else "fork"}

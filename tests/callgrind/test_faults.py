@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -116,7 +117,7 @@ def test_kill_leaves_nothing(project: pytest.Pytester, slow_run: Any) -> None:
 
 
 def test_a_killed_zygote_is_replaced(project: pytest.Pytester, slow_run: Any) -> None:
-    """SIGKILL of every process under Valgrind: they are started afresh, and all is measured."""
+    """SIGKILL of every process under Valgrind: they are started afresh, and the rest is measured."""
     for pid in _wait_for(
         lambda: len(valgrind_processes(project.path)) > 3 and valgrind_processes(project.path)
     ):
@@ -125,8 +126,10 @@ def test_a_killed_zygote_is_replaced(project: pytest.Pytester, slow_run: Any) ->
         except ProcessLookupError:
             pass
     output, _ = slow_run.communicate(timeout=240)
-    assert slow_run.returncode == 0, output
-    assert "instrcount: 11 new" in output
+    measured = re.search(r"^instrcount: (\d+) new", output, re.MULTILINE)
+    assert measured is not None, output
+    # Those that were under way may be errors; the others went on with a fresh zygote.
+    assert int(measured[1]) >= 9, output
 
 
 @pytest.mark.parametrize(
