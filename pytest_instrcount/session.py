@@ -198,7 +198,7 @@ class MeasuredRun:
             warmup=warmup,
             calls=calls,
             pilot=pilot,
-            verbose=self._config.get_verbosity(),
+            verbose=self._config.getoption("verbose", 0),
         )
 
     # Measure.
@@ -257,7 +257,7 @@ class MeasuredRun:
         replay.repeat_warnings(self._config, result["warnings"])
         properties: list[tuple[str, object]] = []
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
-        if replay.passed(reports):
+        if replay.passed(reports) and "ended" not in result:
             problem = result["problem"]
             if not problem and result["counted"] is None:
                 problem = "the process that counts it was killed"
@@ -429,6 +429,8 @@ class MeasuredRun:
     def _update_command(self) -> str:
         given = map(str, self._config.invocation_params.args)
         args = [arg for arg in given if arg not in ("--instrcount", _UPDATE)]
+        if self._settings.policy != "all":  # the last one given wins; it may be the ini's, too
+            args.append("--instrcount-update-policy=all")
         return shlex.join(["pytest", _UPDATE, *args])
 
     def _say(self, line: str) -> None:

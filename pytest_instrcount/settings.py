@@ -94,6 +94,8 @@ def load_settings(config: pytest.Config) -> Settings:
             reports.append((kind, config.invocation_params.dir / path))
     try:
         verbosity = config.get_verbosity("instrcount")
+    except AttributeError:  # pytest 8.0 with -p no:terminal
+        verbosity = 0
     except ValueError:
         given = config.getini("verbosity_instrcount")
         mistakes.append(f"verbosity_instrcount = {given!r}: write auto or a whole number")

@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 
+import pytest_instrcount.plugin
 import pytest_instrcount.session
 from pytest_instrcount import facts
 from pytest_instrcount.callgrind.scratch import Scratch
@@ -154,14 +156,16 @@ class FakeZygote:
             try:
                 child = TestChild(self._valgrind, item, order, self._scratch.path)
                 text = json.dumps(child.run(), default=str)
-                with os.fdopen(writer, "w") as file:
-                    file.write(text)
-            finally:
-                os._exit(0)
+            except BaseException:
+                text = f"the fake failed\n{traceback.format_exc()}"
+            with os.fdopen(writer, "w") as file:
+                file.write(text)
+            os._exit(0)
         os.close(writer)
         with os.fdopen(reader) as file:
             text = file.read()
         os.waitpid(pid, 0)
+        assert text.startswith("{"), text
         return text
 
 
@@ -180,6 +184,7 @@ class TestChild:
         self._config = item.config
         self._reports: list[Any] = []
         self._warnings: list[Message] = []
+        self._sink = StringIO()
         self._used = False
         self._counted: tuple[int, int] | None = None
 
@@ -189,10 +194,9 @@ class TestChild:
         manager.unregister(name="instrcount-run")
         manager.register(self)
         config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
-        sink = StringIO()
         reporter: Any = manager.getplugin("terminalreporter")
         if reporter is not None:
-            reporter._tw = type(reporter)(config, sink)._tw
+            reporter._tw = type(reporter)(config, self._sink)._tw
             config.option.setupshow = True
             config.option.verbose = self._order.verbose
         capture: Any = manager.getplugin("capturemanager")
@@ -209,12 +213,19 @@ class TestChild:
             ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
         except KeyboardInterrupt:
             ended = {"ended": "interrupt"}
-        return self._result(sink.getvalue()) | ended
+        return self._result() | ended
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
         runner: Any = self._config.pluginmanager.getplugin("runner")
-        self._reports = runner.runtestprotocol(item, log=False, nextitem=None)
+        phase = runner.call_and_report
+        self._reports.append(phase(item, "setup", log=False))
+        if self._reports[0].passed:
+            used = ", ".join(sorted(getattr(item, "fixturenames", ())))
+            self._sink.write(f"\n        {item.nodeid}")
+            self._sink.write(f" (fixtures used: {used})" if used else "")
+            self._reports.append(phase(item, "call", log=False))
+        self._reports.append(phase(item, "teardown", log=False, nextitem=None))
         return True
 
     @pytest.hookimpl
@@ -253,8 +264,8 @@ class TestChild:
 
     # The answer.
 
-    def _result(self, shown: str) -> Message:
-        passed = bool(self._reports) and all(
+    def _result(self) -> Message:
+        passed = len(self._reports) == 3 and all(
             report.passed and not hasattr(report, "wasxfail") for report in self._reports
         )
         problem = ""
@@ -271,7 +282,7 @@ class TestChild:
                 for report in self._reports
             ],
             "warnings": self._warnings,
-            "shown": shown,
+            "shown": self._sink.getvalue(),
             "problem": problem,
             "expected": self._used,
             "modules": self._valgrind.modules,
@@ -328,7 +339,7 @@ class Project:
     def run(self, *args: str | Path) -> pytest.RunResult:
         """Run pytest with these arguments alone."""
         return self.pytester.runpytest_inprocess(
-            *args, plugins=[self.valgrind], no_reraise_ctrlc=True
+            *args, plugins=[*self.pytester.plugins, self.valgrind], no_reraise_ctrlc=True
         )
 
     def measure(self, *args: str | Path) -> pytest.RunResult:
@@ -397,7 +408,7 @@ def project(
 ) -> Project:
     """An empty project with a fake Valgrind; of all plugins installed here, it has ours alone."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_instrcount.plugin")
+    pytester.plugins.append(pytest_instrcount.plugin)
     pytester.makeini("[pytest]\n")
     return Project(pytester, valgrind, tmp_path_factory.mktemp("outside"))
 

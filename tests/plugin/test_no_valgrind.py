@@ -98,7 +98,7 @@ def test_xdist_is_refused(
 ) -> None:
     """With workers: exit 4 and what to type; the marker and the fixture go on working there."""
     pytest.importorskip("xdist")
-    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_instrcount.plugin,xdist.plugin")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
     project.write(MARKED)
     check(project.measure(*args), "does not run under pytest-xdist", "[xdist]")
     assert not project.valgrind.started

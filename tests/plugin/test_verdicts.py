@@ -1,0 +1,515 @@
+"""Verdicts end to end: what is measured, compared, said, and how the run ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.plugin.conftest import FakeValgrind, Project
+
+SUITE = """
+import pytest
+
+@pytest.mark.instrcount
+def test_a(): pass
+
+@pytest.mark.instrcount
+def test_b(): pass
+
+def test_native(): pass
+"""
+ONE = "import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-1.json"
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two measured tests and a native one, with baselines of 10,000 each."""
+    project.write(SUITE)
+    project.update().assert_outcomes(passed=3)
+    return project
+
+
+# --- each verdict -------------------------------------------------------------------------------
+
+
+def test_new_is_a_note(project: Project) -> None:
+    """Without a baseline the run passes and says what to type."""
+    project.write(SUITE)
+    result = project.measure()
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        [
+            "instrcount: valgrind 3.19.0, CPython *, baselines in instrcount_baselines",
+            "instrcount: measuring 2 tests under Valgrind, * at a time",
+            "test * baseline * now * delta * limit",
+            "test_it.py::test_a * - * 10,000 * new * +1 %",
+            "instrcount: 2 new",
+            "  accept: pytest --instrcount-update-baseline",
+        ]
+    )
+    assert not project.baselines()
+
+
+@pytest.mark.parametrize("args", [(), ("--instrcount-missing=auto",)])
+def test_new_fails_in_ci(
+    project: Project, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    """With CI set a test without a baseline fails, with the command that makes one."""
+    monkeypatch.setenv("CI", "1")
+    project.write(ONE)
+    result = project.measure(*args)
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "test_a: no baseline to compare with (Ir 10,000) [[]baseline-missing]",
+            "  fix: pytest --instrcount-update-baseline*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "False"])
+def test_ci_can_be_unset_by_value(
+    project: Project, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """Some shells set CI to say no."""
+    monkeypatch.setenv("CI", value)
+    project.write(ONE)
+    assert project.measure().ret == pytest.ExitCode.OK
+
+
+def test_new_fails_where_it_is_told_to(project: Project) -> None:
+    """``--instrcount-missing=fail`` outside CI."""
+    project.write(ONE)
+    result = project.measure("--instrcount-missing=fail")
+    result.assert_outcomes(passed=1, failed=1)
+
+
+def test_unchanged(suite: Project) -> None:
+    """The same counts: nothing but the totals is shown, every row with -v."""
+    result = suite.measure()
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["instrcount: 2 unchanged"])
+    assert "baseline " not in result.stdout.str()
+    assert "accept:" not in result.stdout.str()
+    suite.measure("-v").stdout.fnmatch_lines(["test_it.py::test_a * 10,000 * 10,000 * 0 % * +1 %"])
+
+
+def test_exactly_at_the_limit_is_unchanged(suite: Project) -> None:
+    """1 % more is not more than 1 %; one instruction beyond it is."""
+    suite.valgrind.costs["test_a"] = 10_100
+    suite.valgrind.costs["test_b"] = 10_101
+    assert suite.verdicts() == {"test_a": "unchanged", "test_b": "regressed"}
+
+
+def test_regressed(suite: Project) -> None:
+    """One extra failed report under the test's own id: ``1 failed, 3 passed``, exit 1."""
+    suite.valgrind.costs["test_a"] = {"work.c:work": 7_800, "ceval.c:eval": 2_500}
+    result = suite.measure()
+    result.assert_outcomes(passed=3, failed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py ...*I*",  # pytest 8.0 has it behind the percentage
+            "*= FAILURES =*",
+            "*_ test_a _*",
+            "test_a: Ir 10,000 -> 10,300 (+3 %, limit +1 %)",
+            "  grew most, per call of the test:",
+            "    +300 ir  1 -> 1 calls  work.c:work",
+            "  accept: pytest --instrcount-update-baseline",
+            "*- instrcount -*",
+            "test_it.py::test_a * 10,000 * 10,300 * +3 % * +1 %",
+            "instrcount: 1 unchanged, 1 regressed",
+            "REGRESSED test_it.py::test_a*",
+            "*= 1 failed, 3 passed in *",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert "ceval.c:eval" not in result.stdout.str()
+
+
+def test_the_limit_of_a_test_is_its_own(project: Project) -> None:
+    """Absolute, relative, or either."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount(max_delta="5%")
+        def test_relative(): pass
+
+        @pytest.mark.instrcount(max_delta="100ir")
+        def test_absolute(): pass
+
+        @pytest.mark.instrcount(max_delta="5%|100ir")
+        def test_both(): pass
+
+        @pytest.mark.instrcount(max_delta=0)
+        def test_none(): pass
+        """
+    )
+    project.update()
+    project.valgrind.usual = 10_101
+    assert project.verdicts() == {
+        "test_relative": "unchanged",
+        "test_absolute": "regressed",
+        "test_both": "regressed",
+        "test_none": "regressed",
+    }
+
+
+def test_improved(suite: Project) -> None:
+    """A note by default, with the command that stores it; a failure where it is told to."""
+    suite.valgrind.costs["test_a"] = 9_000
+    result = suite.measure()
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        ["test_it.py::test_a * -10 % *", "instrcount: 1 unchanged, 1 improved", "  accept: *"]
+    )
+    result = suite.measure("--instrcount-improved=fail")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["test_a: Ir 10,000 -> 9,000 (-10 %, limit +1 %) [[]improved]"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_incomparable(suite: Project) -> None:
+    """A baseline of another Valgrind is never a regression: said with the facts, fails if told."""
+    suite.valgrind.version = "3.24.0"
+    suite.valgrind.costs["test_a"] = 20_000
+    result = suite.measure()
+    result.assert_outcomes(passed=3)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["instrcount: 2 incomparable"])
+    result = suite.measure("--instrcount-incomparable=fail")
+    result.assert_outcomes(passed=3, failed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["test_a: the baseline is of another environment*", "  valgrind: 3.19.0 -> 3.24.0"]
+    )
+    suite.update()
+    assert set(suite.verdicts().values()) == {"unchanged"}
+
+
+def test_let_through_variables_make_incomparable(suite: Project) -> None:
+    """Their names are facts of the environment."""
+    suite.pytester.makeini("[pytest]\ninstrcount_env = TOKEN\n")
+    assert set(suite.verdicts().values()) == {"incomparable"}
+
+
+def test_new_here_with_baselines_elsewhere(
+    suite: Project,
+) -> None:
+    """A baseline of another Python is in another folder: new here, and the message names it."""
+    (folder,) = suite.path.glob("instrcount_baselines/*")
+    folder.rename(folder.with_name("cp399-linux-x86_64"))
+    result = suite.measure("--instrcount-missing=fail")
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["  other environments have one: cp399-linux-x86_64"])
+
+
+def test_packages_explain_a_delta(suite: Project) -> None:
+    """Versions are stored and never make a baseline incomparable."""
+    suite.valgrind.modules = ["pytest"]
+    suite.update()
+    path = suite.baselines()["test_a"]
+    stored = json.loads(path.read_text())
+    assert stored["packages"] == {"pytest": pytest.__version__}
+    path.write_text(path.read_text().replace(f'"pytest": "{pytest.__version__}"', '"pytest": "7"'))
+    suite.valgrind.costs["test_a"] = 11_000
+    result = suite.measure()
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines([f"*packages changed: pytest 7 -> {pytest.__version__}"])
+
+
+# --- the baseline's repetition ------------------------------------------------------------------
+
+
+def test_repetition_is_stored_and_used_again(suite: Project) -> None:
+    """Without a baseline a pilot chooses; with one of this environment, what it was made with."""
+    stored = json.loads(suite.baselines()["test_a"].read_text())
+    assert (stored["warmup"], stored["calls"], stored["isolation"]) == (20, 3, "fork")
+    assert [order.pilot for order in suite.valgrind.orders.values()] == [True, True]
+    suite.measure()
+    order = suite.valgrind.orders["test_it.py::test_a"]
+    assert (order.warmup, order.calls, order.pilot) == (20, 3, False)
+    suite.measure("--instrcount-calls=5")
+    order = suite.valgrind.orders["test_it.py::test_a"]
+    assert (order.warmup, order.calls, order.pilot) == (20, 5, False)
+    suite.valgrind.version = "3.24.0"
+    suite.measure()
+    assert suite.valgrind.orders["test_it.py::test_a"].pilot
+
+
+def test_counts_are_per_call(suite: Project) -> None:
+    """Two calls more change no verdict."""
+    assert set(suite.verdicts("--instrcount-calls=5").values()) == {"unchanged"}
+
+
+def test_pedantic_counts_its_own_rounds(project: Project) -> None:
+    """Rounds times iterations are the calls; what the test says wins."""
+    project.write(
+        "def test_a(instrcount):\n"
+        "    instrcount.pedantic(sum, ([1],), warmup_rounds=2, rounds=4, iterations=5)\n"
+    )
+    project.update()
+    stored = json.loads(project.baselines()["test_a"].read_text())
+    assert (stored["warmup"], stored["calls"], stored["ir"]) == (2, 20, 10_000)
+
+
+# --- the rest of pytest -------------------------------------------------------------------------
+
+
+def test_last_failed_reruns_exactly_the_regressed(suite: Project) -> None:
+    """The verdict has the test's own id, so --lf knows it; accepted, it is forgotten."""
+    suite.valgrind.costs["test_a"] = 11_000
+    suite.measure()
+    result = suite.measure("--lf", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_a REGRESSED*"])
+    assert list(suite.valgrind.orders) == ["test_it.py::test_a"]
+    suite.update("--lf").assert_outcomes(passed=1)
+    assert suite.measure().ret == pytest.ExitCode.OK
+
+
+def junit_of(project: Project, *args: str) -> ElementTree.Element:
+    project.measure("--junitxml=../junit.xml", *args)
+    (suite,) = ElementTree.parse(project.path.parent / "junit.xml").getroot()
+    return suite
+
+
+def test_junit(suite: Project) -> None:
+    """A failure with the text of the verdict, and two properties of each measured test."""
+    suite.valgrind.costs["test_a"] = 11_000
+    xml = junit_of(suite)
+    assert (xml.get("failures"), xml.get("errors")) == ("1", "0")
+    failures = [case for case in xml if case.find("failure") is not None]
+    assert [case.get("name") for case in failures] == ["test_a"]
+    failure = failures[0].find("failure")
+    assert failure is not None
+    assert "Ir 10,000 -> 11,000 (+10 %" in (failure.text or "")
+    found = {
+        case.get("name"): {each.get("name"): each.get("value") for each in case.iter("property")}
+        for case in xml
+        if case.find("properties") is not None
+    }
+    assert found == {
+        "test_a": {"instrcount.ir": "11000", "instrcount.delta": "+10 %"},
+        "test_b": {"instrcount.ir": "10000", "instrcount.delta": "0 %"},
+    }
+
+
+def test_junit_keeps_the_tests_own_properties(project: Project) -> None:
+    """``record_property`` works in a measured test; without a baseline there is no delta."""
+    project.write(
+        """
+        import pytest
+        @pytest.mark.instrcount
+        def test_a(record_property): record_property("mine", 1)
+        """
+    )
+    xml = junit_of(project, "-o", "junit_family=xunit1")
+    properties = [(p.get("name"), p.get("value")) for p in xml.iter("property")]
+    assert properties == [("mine", "1"), ("instrcount.ir", "10000")]
+
+
+def test_stop_at_the_first_failure_is_no_interruption(suite: Project) -> None:
+    """-x: verdicts come when all tests have run, so the gate is whole, and exit is 1."""
+    suite.valgrind.usual = 11_000
+    result = suite.measure("-x")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["instrcount: 2 regressed"])
+    assert "gate skipped" not in result.stdout.str()
+
+
+def test_quiet(suite: Project) -> None:
+    """-q: the totals alone; the failure is still there, and nothing is said while it works."""
+    suite.valgrind.costs["test_a"] = 11_000
+    result = suite.measure("-q")
+    result.stdout.fnmatch_lines(["instrcount: 1 unchanged, 1 regressed"])
+    text = result.stdout.str()
+    assert "- instrcount -" not in text
+    assert "measuring" not in text
+    assert "valgrind 3" not in text
+    assert "1 failed, 3 passed" in text
+    assert suite.measure("-qq").ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("args", [("--no-summary",), ("-p", "no:terminal"), ("--no-header",)])
+def test_output_that_is_off(suite: Project, args: tuple[str, ...]) -> None:
+    """The exit code and the baselines do not depend on what is shown."""
+    assert suite.measure(*args).ret == pytest.ExitCode.OK
+    suite.valgrind.costs["test_a"] = 11_000
+    result = suite.measure(*args)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    suite.update(*args)
+    assert suite.baseline_ir()["test_a"] == 11_000
+
+
+def test_no_cache(suite: Project) -> None:
+    """``-p no:cacheprovider``: all works, with no cache folder."""
+    suite.valgrind.costs["test_a"] = 11_000
+    suite.measure("-p", "no:cacheprovider").assert_outcomes(passed=3, failed=1)
+    suite.update("-p", "no:cacheprovider").assert_outcomes(passed=3)
+
+
+def test_all_rows_fit_80_columns(project: Project) -> None:
+    """Long names are cut from the left."""
+    name = "test_" + "long" * 30
+    project.write(f"import pytest\n@pytest.mark.instrcount\ndef {name}(): pass\n")
+    lines = project.measure("-vv").stdout.lines
+    section = lines[next(n for n, line in enumerate(lines) if "- instrcount -" in line) + 1 :]
+    rows = [line for line in section if line.startswith("…")]
+    assert rows
+    assert max(map(len, section[:4])) <= 80
+
+
+def test_functions_with_vv(suite: Project) -> None:
+    """-vv shows below each moved row the functions that moved it."""
+    suite.valgrind.costs["test_a"] = {"work.c:work": 7_600, "ceval.c:eval": 2_450}
+    result = suite.measure("-vv")
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py::test_a *10,050 *+0.5 %*",
+            "    +100 ir  1 -> 1 calls  work.c:work",
+            "     -50 ir  1 -> 1 calls  ceval.c:eval",
+            "test_it.py::test_b * 0 % *",
+        ]
+    )
+
+
+# --- the JSON report ----------------------------------------------------------------------------
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "null": (type(None),),
+    "object": (dict,),
+    "array": (list,),
+}
+
+
+def check_schema(value: Any, schema: dict[str, Any]) -> None:
+    """As much of JSON Schema as docs/reference/schemas uses; what it does not know is an error."""
+    known = {"$schema", "title", "description", "type", "additionalProperties", "required"}
+    assert set(schema) <= known | {"properties", "items", "enum", "const", "minimum"}
+    if "type" in schema:
+        names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        assert type(value) in [each for name in names for each in TYPES[name]]
+    if "const" in schema:
+        assert value == schema["const"]
+    if "enum" in schema:
+        assert value in schema["enum"]
+    if "minimum" in schema and value is not None:
+        assert value >= schema["minimum"]
+    if isinstance(value, dict):
+        assert set(schema.get("required", ())) <= set(value)
+        properties, more = schema.get("properties", {}), schema.get("additionalProperties", {})
+        for name, each in value.items():
+            assert name in properties or more is not False
+            check_schema(each, properties.get(name, more))
+    if isinstance(value, list):
+        for each in value:
+            check_schema(each, schema["items"])
+
+
+def test_report_validates(suite: Project) -> None:
+    """The JSON report has the schema of the docs, with one test of each kind."""
+    suite.write(SUITE + ONE.replace("test_a", "test_c"))
+    suite.valgrind.costs["test_a"] = 11_000
+    suite.valgrind.altered["test_b"] = {"counted": None}
+    report = suite.report()
+    check_schema(report, json.loads(SCHEMA.read_text()))
+    assert report["schema"] == 1
+    assert report["environment"]["valgrind"] == "3.19.0"
+    assert report["tests"] == [
+        {
+            "nodeid": "test_it.py::test_a",
+            "verdict": "regressed",
+            "ir": 11_000,
+            "baseline_ir": 10_000,
+            "delta": 0.1,
+            "limit": "+1 %",
+        },
+        {
+            "nodeid": "test_it.py::test_b",
+            "verdict": "failed",
+            "ir": None,
+            "baseline_ir": None,
+            "delta": None,
+            "limit": "+1 %",
+        },
+        {
+            "nodeid": "test_it.py::test_c",
+            "verdict": "new",
+            "ir": 10_000,
+            "baseline_ir": None,
+            "delta": None,
+            "limit": "+1 %",
+        },
+    ]
+
+
+def test_several_reports(suite: Project) -> None:
+    """The option can be given more than once; the path is found from where the user is."""
+    suite.measure("--instrcount-report=json:../one.json", "--instrcount-report=json:../two.json")
+    one, two = (suite.path.parent / name for name in ("one.json", "two.json"))
+    assert one.read_text() == two.read_text()
+
+
+def test_report_that_cannot_be_written(suite: Project) -> None:
+    """Exit 4 with the path and what to type, after the results were shown."""
+    (suite.outside / "folder").mkdir()
+    result = suite.measure(f"--instrcount-report=json:{suite.outside}/folder")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["instrcount: 2 unchanged"])
+    result.stderr.fnmatch_lines(["ERROR: instrcount: the report */folder cannot be written: *"])
+    assert "Traceback" not in result.stderr.str()
+
+
+# --- what is left -------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_but_baselines(project: Project, valgrind: FakeValgrind) -> None:
+    """A measuring run writes nothing into the tree, an update only the baselines."""
+    project.write(SUITE)
+    project.run()
+    before = project.tree()
+    project.measure()
+    project.measure("--instrcount-prune")
+    assert project.tree() == before
+    project.update()
+    new = {name for name in project.tree() - before if name.endswith(".json")}
+    assert len(new) == 2
+    assert all(name.startswith("instrcount_baselines/cp3") for name in new)
+    after = project.tree()
+    valgrind.usual = 11_000
+    project.measure()
+    assert project.tree() == after
+    assert set(project.baseline_ir().values()) == {10_000}
+
+
+def test_each_zygote_is_ended_once(suite: Project) -> None:
+    """Every run ends what it started, however it ends."""
+    suite.measure("-k", "nothing")
+    suite.measure("no_such_file.py")
+    suite.measure("--maxfail=1")
+    assert [zygote.ended for zygote in suite.valgrind.started] == [1] * 4
+
+
+def test_a_run_without_measured_tests(project: Project) -> None:
+    """Said in a line; no folder, exit as ever."""
+    project.write("def test_native(): pass")
+    result = project.measure()
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.OK
+    assert not project.valgrind.started[-1].orders
+    assert project.measure("-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED

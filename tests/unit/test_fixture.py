@@ -1,0 +1,168 @@
+"""The fixture's object: one use, values passed through, arguments of pedantic checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.fixture import InstrCount, Rounds
+
+NODEID = "test_a.py::test_x"
+
+
+class Recorder:
+    """Counts nothing, and keeps what it was asked to count."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.rounds: list[Rounds] = []
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.calls.append((target, tuple(args), dict(kwargs)))
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        self.rounds.append(rounds)
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_the_value_of_the_first_call(counted: bool) -> None:
+    """Called once here with its arguments; whoever counts gets the same call."""
+    recorder = Recorder()
+    fixture = InstrCount(NODEID, recorder if counted else None)
+    assert fixture(dict, [("a", 1)], b=2) == {"a": 1, "b": 2}
+    assert recorder.calls == ([(dict, ([("a", 1)],), {"b": 2})] if counted else [])
+
+
+def test_keywords_that_look_like_its_own() -> None:
+    """``func`` and ``self`` are free for the call."""
+
+    def target(func: int, self: int) -> int:
+        return func - self
+
+    assert InstrCount(NODEID, None)(target, func=3, self=1) == 2
+
+
+def test_decorator() -> None:
+    """The name stands for the value."""
+    recorder = Recorder()
+
+    @InstrCount(NODEID, recorder)
+    def value() -> int:
+        return 42
+
+    assert value == 42
+    assert len(recorder.calls) == 1
+
+
+def test_a_call_that_raises_is_not_counted() -> None:
+    """The exception is the caller's, and the use is used up."""
+    recorder = Recorder()
+    fixture = InstrCount(NODEID, recorder)
+    with pytest.raises(ValueError, match="invalid literal"):
+        fixture(int, "x")
+    assert not recorder.calls
+    with pytest.raises(RuntimeError, match="used it first for int"):
+        fixture(int, "1")
+
+
+@pytest.mark.parametrize("first", ["call", "pedantic"])
+@pytest.mark.parametrize("second", ["call", "pedantic"])
+def test_second_use(first: str, second: str) -> None:
+    """Either way after either way; the message names both and the place of the first."""
+    fixture = InstrCount(NODEID, None)
+
+    def use(how: str, target: Callable[..., Any]) -> None:
+        if how == "call":
+            fixture(target, [1])
+        else:
+            fixture.pedantic(target, ([1],))
+
+    use(first, sum)
+    with pytest.raises(RuntimeError) as caught:
+        use(second, len)
+    text = str(caught.value)
+    assert f"{NODEID} used it first for sum at test_fixture.py:" in text
+    assert "and now for len" in text
+
+
+def test_what_cannot_be_called() -> None:
+    """A value in the place of a function does not use the fixture up."""
+    fixture = InstrCount(NODEID, None)
+    with pytest.raises(TypeError, match="3 cannot be called"):
+        fixture(3)  # type: ignore[arg-type]
+    assert fixture(abs, -3) == 3
+
+
+def test_coroutine_functions() -> None:
+    """They would be created and never run."""
+
+    async def target() -> None: ...
+
+    with pytest.raises(TypeError, match=r"coroutine function .*target"):
+        _ = InstrCount(NODEID, None)(target)
+
+
+def test_pedantic_in_order() -> None:
+    """Set-up, the call, tear-down; once, whatever rounds are asked for."""
+    done: list[object] = []
+
+    def set_up() -> tuple[tuple[int], dict[str, int]]:
+        done.append("setup")
+        return (1,), {"b": 2}
+
+    def target(a: int, b: int) -> int:
+        done.append((a, b))
+        return a + b
+
+    def tear_down(a: int, b: int) -> None:
+        done.append(("teardown", a, b))
+
+    recorder = Recorder()
+    value = InstrCount(NODEID, recorder).pedantic(
+        target, setup=set_up, teardown=tear_down, rounds=3, warmup_rounds=0
+    )
+    assert value == 3
+    assert done == ["setup", (1, 2), ("teardown", 1, 2)]
+    (rounds,) = recorder.rounds
+    assert (rounds.rounds, rounds.warmup_rounds, rounds.iterations) == (3, 0, 1)
+    assert rounds.target is target
+    assert rounds.set_up() == ((1,), {"b": 2})
+
+
+def test_pedantic_with_arguments() -> None:
+    """With args and kwargs, and a set-up that returns nothing."""
+    recorder = Recorder()
+    value: dict[str, int] = InstrCount(NODEID, recorder).pedantic(
+        dict, args=([("a", 1)],), kwargs={"b": 2}, setup=lambda: None
+    )
+    assert value == {"a": 1, "b": 2}
+    assert recorder.rounds[0].rounds is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"rounds": 0}, "rounds=0 is not an int >= 1"),
+        ({"rounds": 1.0}, "rounds=1.0"),
+        ({"rounds": True}, "rounds=True"),
+        ({"warmup_rounds": -1}, "warmup_rounds=-1 is not an int >= 0"),
+        ({"iterations": 0}, "iterations=0"),
+        ({"iterations": 2, "setup": lambda: None}, "with setup, iterations must be 1"),
+    ],
+)
+def test_pedantic_numbers(wrong: dict[str, Any], words: str) -> None:
+    """Refused before anything runs."""
+    ran: list[int] = []
+    with pytest.raises(ValueError, match=words):
+        InstrCount(NODEID, None).pedantic(ran.append, (1,), **wrong)
+    assert not ran
+
+
+def test_pedantic_arguments_given_twice() -> None:
+    """By set-up and by args: it cannot know which is meant."""
+    with pytest.raises(TypeError, match="not both"):
+        InstrCount(NODEID, None).pedantic(sum, ([1],), setup=lambda: (([2],), {}))

@@ -1,0 +1,90 @@
+"""The declared options: names, defaults, choices, and a twin for each."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from pytest_instrcount import options
+from pytest_instrcount.options import MARKER_LINE, add_options
+from pytest_instrcount.settings import _MARKER_ARGUMENTS
+
+
+class Recorder:
+    """Stands for pytest's parser and its group, and keeps what is declared."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, dict[str, Any]] = {}
+        self.ini: dict[str, tuple[str, dict[str, Any]]] = {}
+        self.group = ""
+
+    def getgroup(self, name: str, description: str) -> Recorder:
+        self.group = name
+        return self
+
+    def addoption(self, name: str, **kwargs: Any) -> None:
+        self.options[name] = kwargs
+
+    def addini(self, name: str, help: str, **kwargs: Any) -> None:
+        self.ini[name] = help, kwargs
+
+
+@pytest.fixture
+def declared() -> Recorder:
+    """What add_options declares."""
+    recorder = Recorder()
+    add_options(cast(pytest.Parser, recorder))
+    return recorder
+
+
+def test_one_prefix(declared: Recorder) -> None:
+    """Group, options and ini settings all begin with the tool's name."""
+    assert declared.group == "instrcount"
+    assert all(name.startswith("--instrcount") for name in declared.options)
+    assert all("instrcount" in name for name in declared.ini)
+
+
+def test_twins(declared: Recorder) -> None:
+    """Each option but the deeds (update, prune, report) can be set in the ini."""
+    twins = {name[2:].replace("-", "_") for name in declared.options}
+    deeds = {"instrcount_update_baseline", "instrcount_prune", "instrcount_report"}
+    only_ini = {"instrcount_env", "verbosity_instrcount"}
+    assert set(declared.ini) == twins - deeds | only_ini
+
+
+def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
+    """Its default is None, so that the ini is asked; no option has an optional value."""
+    for name, kwargs in declared.options.items():
+        twin = name[2:].replace("-", "_")
+        assert kwargs["default"] is (None if twin in declared.ini or "report" in name else False)
+        assert "nargs" not in kwargs
+
+
+def test_choices(declared: Recorder) -> None:
+    """The first choice is the default, and the help says so."""
+    for name, choices in {
+        "update-policy": options.POLICIES,
+        "missing": options.MISSING,
+        "incomparable": options.INCOMPARABLE,
+        "improved": options.IMPROVED,
+        "isolation": options.ISOLATIONS,
+    }.items():
+        kwargs = declared.options[f"--instrcount-{name}"]
+        assert kwargs["choices"] == choices
+        assert f"(default: {choices[0]})" in kwargs["help"]
+
+
+def test_help_style(declared: Recorder) -> None:
+    """A capital or the name of a choice first, no full stop; only options are %-formatted."""
+    for name, kwargs in declared.options.items():
+        assert not kwargs["help"].endswith("."), name
+        kwargs["help"] % {}
+    for name, (help_, _) in declared.ini.items():
+        assert help_ and "\n" not in help_ and "%%" not in help_, name
+
+
+def test_marker_line_has_the_arguments() -> None:
+    """What --markers shows is what is checked."""
+    signature = MARKER_LINE.partition("(")[2].partition(")")[0]
+    assert [each.partition("=")[0] for each in signature.split(", ")] == list(_MARKER_ARGUMENTS)

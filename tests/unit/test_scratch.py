@@ -1,0 +1,113 @@
+"""The folder of a run: private, with a name that is the same in every run, taken by one run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.callgrind import scratch
+from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
+from pytest_instrcount.errors import InstrcountError
+
+
+@pytest.fixture(autouse=True)
+def parent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The system's temporary folder, for these tests."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def give_up(taken: Scratch) -> None:
+    """As a killed run does: the lock goes, the folder stays."""
+    os.close(taken.lock)
+
+
+def name(number: int) -> str:
+    return f"instrcount-{os.getuid():010}-{number:03}"
+
+
+def test_the_name_is_the_same_in_every_run(parent: Path) -> None:
+    """The first free number; freed, it is taken again."""
+    for _ in range(2):
+        taken = take_scratch()
+        assert taken.path == parent / name(0)
+        taken.remove()
+        give_up(taken)
+        assert not list(parent.iterdir())
+
+
+def test_private_with_its_folders() -> None:
+    """Nobody else may look in."""
+    taken = take_scratch()
+    assert stat.S_IMODE(taken.path.stat().st_mode) == 0o700
+    assert sorted(os.listdir(taken.path)) == ["dumps", "tmp"]
+    give_up(taken)
+
+
+def test_two_runs_at_once() -> None:
+    """Each has its own; the names have one length."""
+    one, two = take_scratch(), take_scratch()
+    assert [one.path.name, two.path.name] == [name(0), name(1)]
+    give_up(one)
+    third = take_scratch()
+    assert third.path == one.path
+    give_up(two)
+    give_up(third)
+
+
+def test_what_a_killed_run_left_is_swept() -> None:
+    """Files, folders and links are gone; what a link points to is not."""
+    taken = take_scratch()
+    outside = taken.path.parent / "outside"
+    outside.mkdir()
+    (taken.path / "dumps" / "out.1").write_text("old")
+    (taken.path / "file").write_text("old")
+    (taken.path / "link").symlink_to(outside)
+    give_up(taken)
+    again = take_scratch()
+    assert sorted(os.listdir(again.path)) == ["dumps", "tmp"]
+    assert not list((again.path / "dumps").iterdir())
+    assert outside.is_dir()
+    give_up(again)
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "open"])
+def test_a_place_that_is_not_ours_is_passed_by(parent: Path, kind: str) -> None:
+    """A link somebody put there, a file, a folder that others may enter: untouched."""
+    first = parent / name(0)
+    target = parent / "target"
+    target.mkdir()
+    (target / "kept").write_text("")
+    if kind == "link":
+        first.symlink_to(target)
+    elif kind == "file":
+        first.write_text("kept")
+    else:
+        first.mkdir()
+        first.chmod(0o755)
+        (first / "kept").write_text("")
+    taken = take_scratch()
+    assert taken.path == parent / name(1)
+    assert (target / "kept").exists()
+    assert kind != "open" or (first / "kept").exists()
+    give_up(taken)
+
+
+def test_no_folder_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's words and what to set."""
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
+    with pytest.raises(InstrcountError, match=r"\[scratch\]\n  fix: TMPDIR="):
+        take_scratch()
+
+
+def test_all_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error, not a loop without end; the command names no process but the plugin's."""
+    monkeypatch.setattr(scratch, "_MOST_RUNS", 2)
+    taken = [take_scratch(), take_scratch()]
+    with pytest.raises(InstrcountError, match=r"2 runs use .* \[scratch\]"):
+        take_scratch()
+    for each in taken:
+        give_up(each)
