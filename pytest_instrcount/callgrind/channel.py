@@ -34,6 +34,12 @@ class ChannelClosed(Exception):
     """The other end is gone."""
 
 
+def framed(message: Message) -> bytes:
+    """A message as it goes over a channel; what JSON does not know is in it as text."""
+    body = json.dumps(message, default=str).encode("ascii")
+    return _LENGTH.pack(len(body)) + body
+
+
 class Channel:
     """One end of a conversation; blocking unless said otherwise.
 
@@ -60,9 +66,8 @@ class Channel:
         """Send one message; what JSON does not know goes as text. Raises ChannelClosed when nobody listens."""
         if os.getpid() != self._owner:
             os._exit(1)
-        body = json.dumps(message, default=str).encode("ascii")
         try:
-            self.socket.sendall(_LENGTH.pack(len(body)) + body)
+            self.socket.sendall(framed(message))
         except OSError as error:
             raise ChannelClosed from error
 

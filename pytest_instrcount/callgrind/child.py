@@ -21,6 +21,7 @@ from pytest_instrcount.callgrind.channel import (
     REAP,
     REPETITION,
     Channel,
+    framed,
 )
 from pytest_instrcount.callgrind.requests import Request, Requests
 from pytest_instrcount.fixture import Rounds
@@ -121,6 +122,7 @@ class Counter:
         self._channel = channel
         self._pilot = pilot
         self._requests = requests
+        self._goes_on = True
         #: Whether something was counted, or failed to be.
         self.used = False
 
@@ -162,15 +164,19 @@ class Counter:
         if pid == 0:
             die_with_parent()
             self._channel.adopt()
-            self.attempt(work)
+            self.attempt(work, goes_on=False)
             end()
         _, status = os.waitpid(pid, 0)
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             self._say_problem(f"the process that repeated the call ended with status {status:#x}")
 
-    def attempt(self, work: Callable[[], None]) -> None:
-        """Do the counting here; tell the supervisor if it failed."""
+    def attempt(self, work: Callable[[], None], *, goes_on: bool = True) -> None:
+        """Do the counting here; tell the supervisor if it failed.
+
+        If nothing is to follow (``goes_on`` is false), the process ends with its last dump.
+        """
         self.used = True
+        self._goes_on = goes_on
         try:
             work()
         except BaseException:
@@ -202,6 +208,10 @@ class Counter:
         # would give the cost of the evaluation loop to whatever returns into it.
         repeat, switch_only = functools.partial(repeat), functools.partial(switch)
         _repeating[0] = os.getpid()
+        # What is said at the end is made here: behind START each new piece of code is translated
+        # at many times the cost.
+        done = framed({"kind": "counted", "iterations": iterations, "apart": apart})
+        channel = self._channel.fileno()
         state = RandomState.save()
         collecting = gc.isenabled()
         pilot = self._pilot and (warmup is None or calls is None)
@@ -243,17 +253,13 @@ class Counter:
                 dump()
                 switch_only(calls, toggle, toggle)
                 dump()
+            os.write(channel, done)
+            if not self._goes_on:
+                end()
         finally:
             if collecting:
                 gc.enable()
             state.restore()
-        skipped = 3 if pilot else 0
-        dumps = [skipped, skipped + 1]
-        if apart:  # one when the switch goes on, one when it goes off
-            dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
-        self._channel.send(
-            {"kind": "counted", "warmup": warmup, "calls": calls * iterations, "dumps": dumps}
-        )
 
 
 def _traceback() -> str:

@@ -69,7 +69,8 @@ class Repeater:
         counter.attempt(
             lambda: counter.count(
                 lambda times, before, after: repeat_call(times, before, after, target, (), values)
-            )
+            ),
+            goes_on=False,
         )
 
     def count_phases(self, counter: Counter) -> None:

@@ -19,7 +19,7 @@ LONG_IR = 1_000_000_000
 
 
 #: A warm-up of more instructions than this is quicker before instrumentation starts.
-SHORT_WARMUP_IR = 4_000_000
+SHORT_WARMUP_IR = 16_000_000
 
 
 def is_long(ir: int, warmup: int) -> bool:

@@ -99,6 +99,8 @@ class Run:
     counter: int = 0
     #: Warm-up and calls that the test itself wants.
     insists: tuple[int | None, int | None] = (None, None)
+    #: Warm-up and calls that it was told to make.
+    chosen: tuple[int, int] = (0, 0)
     counted: list[int] | None = None
     wanted_dumps: list[int] = field(default_factory=list)
     counted_dumps: list[str] = field(default_factory=list)
@@ -407,8 +409,7 @@ class Supervisor:
         elif message["kind"] == "ask":
             self.answer_pilot(run)
         elif message["kind"] == "counted":
-            run.counted = [message["warmup"], message["calls"]]
-            run.wanted_dumps = message["dumps"]
+            self.note_count(run, message["iterations"], apart=message["apart"])
         elif message["kind"] == "problem":
             run.problem = message["why"]
         elif message["kind"] == "presentation":
@@ -425,8 +426,17 @@ class Supervisor:
             mine if mine is not None else theirs
             for mine, theirs in zip(run.insists, (order["warmup"], order["calls"]), strict=True)
         )
-        chosen = choose_repetition(total, warmup, calls)
+        chosen = run.chosen = choose_repetition(total, warmup, calls)
         run.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
+
+    def note_count(self, run: Run, iterations: int, *, apart: bool) -> None:
+        """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
+        warmup, calls = run.chosen
+        run.counted = [warmup, calls * iterations]
+        skipped = 3 if run.piloted else 0
+        run.wanted_dumps = [skipped, skipped + 1]
+        if apart:  # one when the switch goes on, one when it goes off
+            run.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
 
     def dumps(self, run: Run) -> list[Path]:
         """The dumps of a child, in the order in which they were made."""
