@@ -104,6 +104,7 @@ with open(sys.argv[1], encoding="utf-8") as _file:
     _plan = json.load(_file)
 if _plan["pythonpath"]:
     os.environ["PYTHONPATH"] = _plan["pythonpath"]
+sys.dont_write_bytecode = _plan["dont_write_bytecode"]
 _installed = _plan["installed"]
 _listed = metadata.FastPath.children
 

@@ -118,11 +118,14 @@ class Counter:
     a long warm-up is quicker between STOP and another START.
     """
 
-    def __init__(self, channel: Channel, requests: Requests, *, pilot: bool) -> None:
+    def __init__(
+        self, channel: Channel, requests: Requests, *, pilot: bool, rehearses: bool = False
+    ) -> None:
         self._channel = channel
         self._pilot = pilot
         self._requests = requests
-        self._goes_on = True
+        self._ends = False
+        self._rehearses = rehearses
         #: Whether something was counted, or failed to be.
         self.used = False
 
@@ -164,19 +167,19 @@ class Counter:
         if pid == 0:
             die_with_parent()
             self._channel.adopt()
-            self.attempt(work, goes_on=False)
+            self.attempt(work, last=True)
             end()
         _, status = os.waitpid(pid, 0)
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             self._say_problem(f"the process that repeated the call ended with status {status:#x}")
 
-    def attempt(self, work: Callable[[], None], *, goes_on: bool = True) -> None:
+    def attempt(self, work: Callable[[], None], *, last: bool = False) -> None:
         """Do the counting here; tell the supervisor if it failed.
 
-        If nothing is to follow (``goes_on`` is false), the process ends with its last dump.
+        If it is the ``last`` thing that this process does, it ends with the last dump.
         """
         self.used = True
-        self._goes_on = goes_on
+        self._ends = last and not self._rehearses
         try:
             work()
         except BaseException:
@@ -254,7 +257,7 @@ class Counter:
                 switch_only(calls, toggle, toggle)
                 dump()
             os.write(channel, done)
-            if not self._goes_on:
+            if self._ends:
                 end()
         finally:
             if collecting:

@@ -16,7 +16,6 @@ LET_THROUGH = (
     "HOME",
     "USER",
     "PYTHONPATH",
-    "PYTHONDONTWRITEBYTECODE",
     "PYTHONPYCACHEPREFIX",
     "PYTEST_PLUGINS",
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
@@ -25,9 +24,11 @@ LET_THROUGH = (
 
 #: The same everywhere. One thread and one arena: a count must not depend on the number of cores.
 #: Valgrind counts ``rep movsb`` once a byte, so glibc is told to copy without it. The hash seed is
-#: not 0: expat takes that as no seed at all, and makes one of its own in each process.
+#: not 0: expat takes that as no seed at all, and makes one of its own in each process. Byte code
+#: is written as the user wants it (the bootstrap knows), and never by what a test starts.
 FIXED = {
     "PYTHONHASHSEED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUTF8": "1",
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",

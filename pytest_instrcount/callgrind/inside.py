@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import gc
+import importlib
 import io
 import os
 import pickle
@@ -20,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +48,7 @@ def main(plan: Message, loader: Any) -> None:
     """Become the zygote: configure pytest once, then fork for whoever asks. Never returns."""
     die_with_parent()
     line = _take_line_from_standard_input()
+    note_rewritten(loader)
     random.seed(0)
     config = pytest.Config.fromdictargs(
         {name: pickle.loads(base64.b64decode(value)) for name, value in plan["options"]},
@@ -57,6 +60,18 @@ def main(plan: Message, loader: Any) -> None:
     # Only a session that could not be started comes back.
     line.channel.send({"kind": "unready", "why": f"pytest ended with {status!r}"})
     end()
+
+
+def note_rewritten(loader: Any) -> None:
+    """Have it noted when a file with rewritten assertions is compiled, as for all other byte code."""
+    rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+    rewriting = rewrite._rewrite_test
+
+    def noted(path: Path, config: pytest.Config) -> Any:
+        loader.compiled += 1
+        return rewriting(path, config)
+
+    rewrite._rewrite_test = noted
 
 
 def _take_line_from_standard_input() -> Line:
@@ -225,7 +240,10 @@ class TestChild:
         session: pytest.Session,
         sink: io.StringIO,
         loader: Any,
+        *,
+        rehearses: bool = False,
     ) -> None:
+        self._rehearses = rehearses
         self.items = {item.nodeid: item for item in session.items}
         self._session = session
         self._config = session.config
@@ -246,7 +264,9 @@ class TestChild:
         self._order = order = channel.receive()
         item = self.items[order["nodeid"]]
         self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
-        self._counter = Counter(channel, requests, pilot=bool(order["pilot"]))
+        self._counter = Counter(
+            channel, requests, pilot=bool(order["pilot"]), rehearses=self._rehearses
+        )
         self._config.stash[COUNTING] = self._make_fixture
         ended = {}
         try:

@@ -24,22 +24,16 @@ from pytest_instrcount.stash import COUNTING
 
 Silence = Callable[[pytest.Config, io.StringIO], None]
 
-_TESTS = """
-def test_by_fixture(instrcount, tmp_path):
-    assert instrcount(sum, [1, 2]) == 3
-
-def test_by_marker():
-    assert 1 + 1 == 2
-"""
+_TESTS = Path(__file__).with_name("rehearsed.py")
 
 
 class _Plugin:
     """Stands for this package's plugin, and runs the tests as a zygote would."""
 
     def __init__(
-        self, folder: Path, requests: Requests, child_class: Any, silence: Silence
+        self, scratch: str, requests: Requests, child_class: Any, silence: Silence
     ) -> None:
-        self._folder = folder
+        self._scratch = scratch
         self._requests = requests
         self._child_class = child_class
         self._silence = silence
@@ -64,14 +58,14 @@ class _Plugin:
         nothing = self._requests.nothing
         requests = Requests(*(nothing for _ in Requests.__slots__))
         loader = type("Loader", (), {"compiled": 0})
-        child = self._child_class(session, self._sink, loader)
+        child = self._child_class(session, self._sink, loader, rehearses=True)
         session.config.pluginmanager.register(child)
         for item in session.items:
             line, ours = _open_line()
             order = {"nodeid": item.nodeid, "child": "rehearse", "verbose": 0, "pilot": 0}
             body = json.dumps(order).encode()
             ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1, 0))
-            child.run(line.channel, str(self._folder), requests)
+            child.run(line.channel, self._scratch, requests)
             line.close()
             ours.close()
         return True
@@ -89,30 +83,27 @@ def _open_line() -> tuple[Line, socket.socket]:
 
 
 def rehearse(scratch: str, requests: Requests, child_class: Any, silence: Silence) -> None:
-    """Run the tests above. What this leaves in the environment is put back."""
-    folder = Path(scratch, "rehearsal")
-    folder.mkdir(exist_ok=True)
-    file = folder / "test_rehearsal.py"
-    file.write_text(_TESTS)
+    """Run the tests of ``rehearsed``. What this leaves in the environment is put back."""
     before = dict(os.environ)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_PLUGINS", None)
     try:
         pytest.main(
             [
-                f"--rootdir={folder}",
+                f"--rootdir={_TESTS.parent}",
                 f"-c{os.devnull}",
-                f"--confcutdir={folder}",
+                f"--confcutdir={_TESTS.parent}",
                 "--noconftest",
                 "--import-mode=importlib",
+                "--assert=plain",
                 "-q",
                 "--no-header",
                 "--no-summary",
                 "-pno:cacheprovider",
                 "-pno:faulthandler",
-                str(file),
+                str(_TESTS),
             ],
-            plugins=[_Plugin(folder, requests, child_class, silence)],
+            plugins=[_Plugin(scratch, requests, child_class, silence)],
         )
     finally:
         os.environ.clear()

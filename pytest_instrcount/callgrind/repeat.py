@@ -70,7 +70,7 @@ class Repeater:
             lambda: counter.count(
                 lambda times, before, after: repeat_call(times, before, after, target, (), values)
             ),
-            goes_on=False,
+            last=True,
         )
 
     def count_phases(self, counter: Counter) -> None:

@@ -44,6 +44,9 @@ from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, r
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
 
+#: A test whose process was killed is measured again, so often in all.
+_MOST_TRIES = 3
+
 
 @dataclass(slots=True, eq=False)
 class Test:
@@ -501,7 +504,7 @@ class Supervisor:
                 self.waiting.appendleft(test)
                 return
             lost = result["expected"] and run.counted is None
-            if lost and not run.problem and not result["problem"] and test.tries < 2:
+            if lost and not run.problem and not result["problem"] and test.tries < _MOST_TRIES:
                 self.waiting.appendleft(test)  # killed between its result and its count
                 return
             self.deaths = 0
@@ -518,8 +521,8 @@ class Supervisor:
                 run.file.valgrind.last_words(run.pid, run.output_start),
                 slug="timeout",
             )
-        elif status is None and test.tries < 2:
-            self.waiting.appendleft(test)
+        elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
+            self.waiting.appendleft(test)  # somebody's doing (or the kernel's), not the test's
         else:
             how = "its process " + (
                 "went down with the zygote" if status is None else describe_status(status)

@@ -109,7 +109,7 @@ class Zygote:
                 "presentation": setup.presentation,
                 "timeout": setup.timeout,
                 "jobs": setup.jobs,
-                "dont_write_bytecode": bool(sys.dont_write_bytecode),
+                "dont_write_bytecode": sys.dont_write_bytecode,
             }
         )
 
@@ -183,6 +183,7 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
         "options": setup.options,
         "args": setup.args,
         "scratch": str(scratch),
+        "dont_write_bytecode": sys.dont_write_bytecode,
         "installed": {folder: installed_in(folder) for folder in setup.sys_path},
     }
     for name, rehearse in (("fork", True), ("once", False)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +72,28 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
         assert result.ret == 0
         assert {nodeid: test["ir"] for nodeid, test in tests.items()}.items() <= counts.items()
         assert {test["delta"] for test in tests.values()} == {0.0}
+
+
+def test_byte_code_and_company(
+    project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fresh checkout, its byte code once written, and two runs at once: the same integers."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    project.makeconftest("import helper")
+    project.makepyfile(helper="NUMBERS = {str(n): n for n in range(300)}", work="def work(): pass")
+    project.makepyfile(test_suite=SUITE.replace("import pytest\n", "import pytest, work\n"))
+    _, fresh = run()
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", "--instrcount"],
+        cwd=project.path,
+        stdout=subprocess.DEVNULL,
+    ) as company:
+        _, again = run()
+    assert company.returncode == 0
+    assert len(fresh) == 8
+    assert {id_: test["ir"] for id_, test in again.items()} == {
+        id_: test["ir"] for id_, test in fresh.items()
+    }
 
 
 def test_one_percent_more_work_fails_one_test(
