@@ -18,6 +18,9 @@ from typing import Any
 #: Orders to a process that forks: fork, go on as your own child, let one ended child go.
 FORK, BECOME, REAP = b"F", b"B", b"R"
 
+#: The name of the child that rehearses, as long as that of any other.
+REHEARSAL = "rehearse"
+
 #: The answer to a pilot: warm-up calls, counted calls, and whether the warm-up is a long one.
 REPETITION = struct.Struct("<qqq")
 

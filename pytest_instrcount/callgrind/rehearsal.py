@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import REPETITION
+from pytest_instrcount.callgrind.channel import REHEARSAL, REPETITION
 from pytest_instrcount.callgrind.child import Line
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.fixture import InstrCount
@@ -62,7 +62,7 @@ class _Plugin:
         session.config.pluginmanager.register(child)
         for item in session.items:
             line, ours = _open_line()
-            order = {"nodeid": item.nodeid, "child": "rehearse", "verbose": 0, "pilot": 0}
+            order = {"nodeid": item.nodeid, "child": REHEARSAL, "verbose": 0, "pilot": 0}
             body = json.dumps(order).encode()
             ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1, 0))
             child.run(line.channel, self._scratch, requests)

@@ -6,6 +6,7 @@ parent. It has one thread, waits in one place, and ends when pytest does, howeve
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import select
@@ -15,6 +16,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,7 @@ from typing import Any
 
 from pytest_instrcount.callgrind.channel import (
     REAP,
+    REHEARSAL,
     REPETITION,
     Channel,
     ChannelClosed,
@@ -164,6 +167,9 @@ class Supervisor:
                 self.enforce_deadlines()
         except (ChannelClosed, _Stopped):
             pass
+        except Exception:
+            self.native.send({"kind": "broken", "why": traceback.format_exc()})
+            raise
         finally:
             self.end_all()
 
@@ -206,6 +212,8 @@ class Supervisor:
             for part in self.setup["command"]
         ]
         deadline = time.monotonic() + self.setup["timeout"]
+        if only is None:
+            self.sweep_temporary()
         try:
             valgrind = start_valgrind(
                 command, self.setup["environment"], self.setup["folder"], log, output
@@ -218,6 +226,15 @@ class Supervisor:
         self.selector.register(
             valgrind.parent.channel, selectors.EVENT_READ, lambda: self.on_starting(start)
         )
+
+    def sweep_temporary(self) -> None:
+        """Have a zygote find what the first one found: no file that another has left."""
+        folder = Path(self.setup["scratch"], "tmp")
+        in_use = self.alone or self.starting
+        for name in [REHEARSAL] if in_use else os.listdir(folder):
+            shutil.rmtree(folder / name, ignore_errors=True)
+            with contextlib.suppress(OSError):  # a folder that somebody holds on to, or nothing
+                os.unlink(folder / name)
 
     def on_starting(self, start: Starting) -> None:
         valgrind = start.valgrind

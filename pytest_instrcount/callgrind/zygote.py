@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -118,7 +119,8 @@ class Zygote:
         first = self._sent
         self._sent += len(orders)
         tests = [asdict(order) for order in orders]
-        self._channel.send({"kind": "measure", "first": first, "tests": tests})
+        with contextlib.suppress(ChannelClosed):  # wait() says why
+            self._channel.send({"kind": "measure", "first": first, "tests": tests})
         return first
 
     def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
@@ -134,11 +136,7 @@ class Zygote:
                 glance()
             except ChannelClosed as error:
                 said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
-                raise ZygoteFailed(
-                    "zygote-failed",
-                    f"the process that watches over Valgrind ended {said}".strip(),
-                    "run again; if it happens again, report it with the lines above",
-                ) from error
+                raise _broken(said) from error
         self._channel.socket.settimeout(None)
         return self._results.pop(index)
 
@@ -152,6 +150,8 @@ class Zygote:
                 f"pytest cannot run under Valgrind here: {message['why']}",
                 _remedy(),
             )
+        elif kind == "broken":
+            raise _broken(message["why"])
         elif kind == "started":
             self.running.add(message["index"])
         else:
@@ -189,6 +189,14 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
     for name, rehearse in (("fork", True), ("once", False)):
         text = json.dumps(plan | {"rehearse": rehearse})
         (scratch / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def _broken(said: str) -> ZygoteFailed:
+    return ZygoteFailed(
+        "zygote-failed",
+        f"the process that watches over Valgrind ended\n{said}".strip(),
+        "run again; if it happens again, report it with the lines above",
+    )
 
 
 def _remedy() -> str:

@@ -81,14 +81,18 @@ def test_byte_code_and_company(
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     project.makeconftest("import helper")
     project.makepyfile(helper="NUMBERS = {str(n): n for n in range(300)}", work="def work(): pass")
+    project.makepyfile(  # compiled under Valgrind, by the process that all others come from
+        early="import sys; 'pytest_instrcount.callgrind.inside' in sys.modules and __import__('late')",
+        late="",
+    )
     project.makepyfile(test_suite=SUITE.replace("import pytest\n", "import pytest, work\n"))
-    _, fresh = run()
+    _, fresh = run("-p", "early")
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", "--instrcount"],
+        [sys.executable, "-m", "pytest", "--instrcount", "-p", "early"],
         cwd=project.path,
         stdout=subprocess.DEVNULL,
     ) as company:
-        _, again = run()
+        _, again = run("-p", "early")
     assert company.returncode == 0
     assert len(fresh) == 8
     assert {id_: test["ir"] for id_, test in again.items()} == {
