@@ -34,9 +34,9 @@ from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import env_key
+from pytest_instrcount.gate.records import RunSummary
 from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.report.json import write_report
-from pytest_instrcount.report.records import RunSummary
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection

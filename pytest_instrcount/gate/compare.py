@@ -72,9 +72,9 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Incomparable:
-    """The baseline is of another environment."""
+    """The baseline is of another environment, or was made in another way."""
 
-    #: facts that differ, sorted; never empty
+    #: facts that differ, then ways of measuring that do; each sorted; together never empty
     differences: tuple[Difference, ...]
 
 
@@ -100,7 +100,8 @@ def compare(
 ) -> Comparison:
     """Compare a measurement, made in ``environment``, with the stored baseline.
 
-    Any fact that differs, or that one side lacks, makes them incomparable; packages never do.
+    Any fact that differs, or that one side lacks, makes them incomparable, and so does another
+    warm-up or isolation. Packages never do, nor does the number of calls: counts are per call.
 
     >>> measurement = Measurement("t.py::test_a", 100, 1, 20, "fork", {}, {})
     >>> compare(measurement, Missing(), {"valgrind": "3.19.0"})
@@ -109,7 +110,7 @@ def compare(
     if isinstance(baseline, Missing):
         return New()
     old = baseline.baseline
-    differences = differing(old.environment, environment)
+    differences = differing(old.environment, environment) + differing(_way(old), _way(measurement))
     if differences:
         return Incomparable(differences)
     return Delta(
@@ -119,6 +120,10 @@ def compare(
         packages_changed=differing(old.packages, measurement.packages),
         function_deltas=_function_deltas(old, measurement),
     )
+
+
+def _way(counted: Baseline | Measurement) -> dict[str, str]:
+    return {"isolation": counted.isolation, "warmup": str(counted.warmup)}
 
 
 def growth(old: GatedCount, new: GatedCount) -> Fraction | None:

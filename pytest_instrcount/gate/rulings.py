@@ -21,7 +21,7 @@ from pytest_instrcount.gate.gate import (
 )
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.report.records import TestResult, measured_result
+from pytest_instrcount.gate.records import TestResult, measured_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,9 @@ class Rulings:
             result = self.results[nodeid]
             readable = isinstance(self._read[nodeid], Found)
             if should_write(result.verdict, self.policy.update, readable):
-                changed += self.store.write(measurement, self.environment)
-                self.results[nodeid] = replace(result, written=True)
+                written = self.store.write(measurement, self.environment)
+                changed += written
+                self.results[nodeid] = replace(result, written=written)
         return changed
 
     def failing(self) -> list[TestResult]:

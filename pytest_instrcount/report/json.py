@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.atomic import replace_file
 from pytest_instrcount.gate.names import printable
-from pytest_instrcount.report.records import RunSummary, TestResult
+from pytest_instrcount.gate.records import RunSummary, TestResult
 
 #: The version that is written.
 SCHEMA = 1

@@ -10,8 +10,8 @@ from tabulate import tabulate
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.moves import changed_packages, moved_together
-from pytest_instrcount.report.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.words import (
     count,
     cut_left,
@@ -174,7 +174,7 @@ def _what(result: TestResult) -> str:
     if verdict is Verdict.new:
         return f"no baseline to compare with (Ir {count(result.ir)}) [baseline-missing]"
     if verdict is Verdict.incomparable:
-        return "the baseline is of another environment [baseline-incomparable]"
+        return "the baseline was made in another environment or way [baseline-incomparable]"
     if verdict is Verdict.failed:
         return _reason(result)[0] or "could not be measured"
     if verdict is Verdict.nondeterministic:

@@ -191,7 +191,7 @@ def test_incomparable(suite: Project) -> None:
     result.assert_outcomes(passed=3, failed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
-        ["test_a: the baseline is of another environment*", "  valgrind: 3.19.0 -> 3.24.0"]
+        ["test_a: the baseline was made in another environment*", "  valgrind: 3.19.0 -> 3.24.0"]
     )
     suite.update()
     assert set(suite.verdicts().values()) == {"unchanged"}

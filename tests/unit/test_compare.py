@@ -70,6 +70,16 @@ def test_any_fact_makes_incomparable(
     assert compare(huge, found(measurement(), then), now) == Incomparable(differences)
 
 
+def test_another_way_of_measuring_is_incomparable() -> None:
+    """Warm-up and isolation are named; the number of calls is divided out."""
+    old = Measurement("t.py::a", 1000, 1, 20, "fork", {}, {})
+    other = Measurement("t.py::a", 1000, 1, 1, "process", {}, {})
+    assert compare(other, found(old), FACTS) == Incomparable(
+        (("isolation", "fork", "process"), ("warmup", "20", "1"))
+    )
+    assert delta(old, Measurement("t.py::a", 5000, 5, 20, "fork", {}, {})).fraction == 0
+
+
 def test_no_facts_are_the_same_facts() -> None:
     """Two empty environments are equal."""
     assert isinstance(compare(measurement(), found(measurement(), {}), {}), Delta)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.report.json import report_dict, write_report
-from pytest_instrcount.report.records import RunSummary, TestResult
 
 SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-1.json"
 LIMIT = parse_limit("1%|5000ir")

@@ -23,7 +23,7 @@ ROOMS = (
     {"settings", "selection", "replay"},
     {"report"},
     {"gate.rulings"},
-    {"report.records"},
+    {"gate.records"},
     {"gate"},
     {"facts"},
     {"callgrind"},

@@ -18,8 +18,8 @@ from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.records import RunSummary, TestResult, measured_result
 from pytest_instrcount.report.moves import changed_packages, moved_together
-from pytest_instrcount.report.records import RunSummary, TestResult, measured_result
 from pytest_instrcount.report.text import (
     render_failure,
     render_header,
@@ -416,7 +416,7 @@ def test_incomparable() -> None:
         result(Verdict.incomparable), delta=None, differences=(("glibc", "2.36", "2.39\x1b"),)
     )
     assert render_failure(other, UPDATE) == [
-        "test_a: the baseline is of another environment [baseline-incomparable]",
+        "test_a: the baseline was made in another environment or way [baseline-incomparable]",
         "  glibc: 2.36 -> 2.39\\x1b",
         "  accept: " + UPDATE,
     ]

@@ -1,0 +1,128 @@
+"""What a project brings along: plugins, conftests, settings, files. None of it moves a count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.valgrind
+
+
+def test_pytest_inside_is_the_users(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """Fixtures and options of plugins that rest inside, conftests of each folder, one life each."""
+    project.makeini("[pytest]\ntestpaths = tests\naddopts = -q --strict-markers\n")
+    project.makeconftest(
+        """
+        import pytest
+        @pytest.fixture(scope="session")
+        def born():
+            return set()
+        """
+    )
+    folder = project.mkdir("tests")
+    folder.joinpath("conftest.py").write_text(
+        "import pytest\n@pytest.fixture(scope='module')\ndef near(born): return born\n"
+    )
+    folder.joinpath("test_inside.py").write_text(
+        """
+import os, subprocess, sys, tempfile, unittest, pytest
+pytestmark = pytest.mark.instrcount
+
+def facts(record_property, tmp_path):
+    record_property("tmp", len(str(tmp_path)))
+    record_property("base", str(tmp_path.parent))
+    record_property("current", len(os.environ["PYTEST_CURRENT_TEST"]))
+    record_property("child", os.environ["INSTRCOUNT_CHILD"])
+
+def test_a(record_property, cache, request, worker_id, tmp_path, near):
+    near.add("a")
+    assert near == {"a"}  # what a session fixture holds is of this test alone
+    assert request.config.getoption("keyword") == ""
+    facts(record_property, tmp_path)
+
+def test_b(record_property, tmp_path, tmp_path_factory, near):
+    near.add("b")
+    assert near == {"b"}
+    facts(record_property, tmp_path)
+
+def test_process(record_property, capfd):
+    code = "import sys; print(sum(range(9)))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert "36" in capfd.readouterr().out
+
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        self.items = list(range(5000))
+    def tearDown(self):
+        sum(self.items * 10)
+    def test_counted(self):
+        pass
+"""
+    )
+    folder.joinpath("test_native.py").write_text(
+        """
+import os, pytest
+def test_no_child_of_pytest(near):
+    near.add("native")
+    assert near == {"native"}
+    with pytest.raises(ChildProcessError):
+        os.wait()
+"""
+    )
+    result, _ = run("-k", "not nothing", "-n0", "-p", "no:cacheprovider")
+    # The cache's fixture is gone natively, so it is gone inside: an error, as in pytest.
+    result.assert_outcomes(passed=4, errors=1)
+    result.stdout.fnmatch_lines(["*fixture 'cache' not found*"])
+    result, tests = run("-n0", "-k", "not nothing", "--junitxml=j.xml")
+    result.assert_outcomes(passed=5)
+    tests = {nodeid.rpartition("::")[2]: test for nodeid, test in tests.items()}
+    assert set(tests) == {"test_a", "test_b", "test_process", "test_counted"}
+    assert tests["test_counted"]["ir"] < 2000  # neither setUp, nor tearDown, nor unittest itself
+    properties = [
+        line.split('value="')[1].split('"')[0]
+        for line in project.path.joinpath("j.xml")
+        .read_text()
+        .replace("<property ", "\n")
+        .split("\n")
+        if line.startswith('name="') and "instrcount." not in line
+    ]
+    (tmp_a, base_a, current_a, child_a), (tmp_b, base_b, current_b, child_b) = (
+        properties[:4],
+        properties[4:],
+    )
+    assert (tmp_a, current_a, len(child_a)) == (tmp_b, current_b, len(child_b))
+    assert base_a != base_b
+    assert child_a != child_b
+
+
+def test_valgrind_takes_nothing_along(
+    project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings of Valgrind move no count, and a crash leaves neither a core nor a pipe."""
+    project.makepyfile(
+        """
+        import ctypes, pytest
+        pytestmark = pytest.mark.instrcount
+        def test_a(): assert sorted(str(n) for n in range(200))
+        """
+    )
+    _, plain = run()
+    project.path.joinpath(".valgrindrc").write_text("--callgrind:cache-sim=yes\n--time-stamp=yes\n")
+    monkeypatch.setenv("VALGRIND_OPTS", "--callgrind:collect-jumps=yes --trace-children=yes")
+    _, configured = run()
+    assert configured == plain
+    monkeypatch.setenv("TMPDIR", str(project.mkdir("tmp")))
+    project.makepyfile(
+        test_crash="import ctypes, pytest\n@pytest.mark.instrcount\ndef test(): ctypes.string_at(0)"
+    )
+    result, tests = run()
+    assert [test["verdict"] for test in tests.values()] == ["failed", "new"]
+    assert result.ret == 1
+    left = {path.name for path in project.path.rglob("*") if "pytest" not in str(path.parent.name)}
+    assert not [name for name in left if name.startswith(("vgcore", "core", "callgrind.out"))]
+    assert not os.listdir(project.path / "tmp")
+    assert not list(Path("/tmp").glob("vgdb-pipe-*"))
