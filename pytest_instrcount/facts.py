@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import FIXED
+from pytest_instrcount.callgrind.requests import MACHINES
 from pytest_instrcount.errors import InstrcountError
 
 #: How a measurement is made; to be raised when a change of the plugin moves counts.
@@ -25,14 +26,26 @@ _INSTALL = "sudo apt-get install valgrind    (dnf, zypper, pacman: the same pack
 def find_valgrind(name: str) -> tuple[str, str]:
     """Path and version ("3.19.0") of the valgrind to run.
 
-    Raises InstrcountError ``not-linux``, ``valgrind-missing``, ``valgrind-broken``, or
-    ``valgrind-old``.
+    Raises InstrcountError ``not-linux``, ``machine``, ``no-proc``, ``valgrind-missing``,
+    ``valgrind-broken``, or ``valgrind-old``.
     """
     if sys.platform != "linux":
         raise InstrcountError(
             "not-linux",
             f"Valgrind's Callgrind is used on Linux only, and this is {sys.platform}",
             "leave --instrcount out: the tests then run as ever",
+        )
+    if platform.machine() not in MACHINES:
+        raise InstrcountError(
+            "machine",
+            f"client requests are not written for {platform.machine()}",
+            "leave --instrcount out: the tests then run as ever",
+        )
+    if not os.path.isdir("/proc/self/task"):
+        raise InstrcountError(
+            "no-proc",
+            "Valgrind reads /proc, and there is none here",
+            "mount -t proc proc /proc",
         )
     path = shutil.which(name)
     if path is None:

@@ -97,6 +97,9 @@ def aarch64_code(words: int, *, counts_none: bool) -> bytes:
 
 _CODE = {"x86_64": x86_64_code, "aarch64": aarch64_code}
 
+#: The processors that requests are written for, as ``platform.machine`` names them.
+MACHINES = tuple(_CODE)
+
 
 def load_requests() -> Requests:
     """Make this process's requests.

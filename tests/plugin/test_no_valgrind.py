@@ -92,6 +92,21 @@ def test_not_linux(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     check(project.measure(), "Linux only", "darwin", "[not-linux]")
 
 
+def test_unknown_machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor without client requests is told before Valgrind is looked for."""
+    monkeypatch.setattr(facts, "find_valgrind", find_valgrind)
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    check(project.measure(), "not written for riscv64", "[machine]")
+
+
+def test_no_proc(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without /proc Valgrind dies of it: said by name, with what to type."""
+    there = os.path.isdir
+    monkeypatch.setattr(facts, "find_valgrind", find_valgrind)
+    monkeypatch.setattr("os.path.isdir", lambda path: path != "/proc/self/task" and there(path))
+    check(project.measure(), "reads /proc", "[no-proc]")
+
+
 @pytest.mark.parametrize("args", [("-n2",), ("-n", "auto"), ("--dist=load", "--tx=2*popen")])
 def test_xdist_is_refused(
     project: Project, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
