@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
@@ -23,8 +23,10 @@ from pytest_instrcount.errors import InstrcountError
 # What cost lines begin with: a line number, an address, or a distance to the one before.
 _COST = frozenset("0123456789+-*")
 _UNKNOWN = "???"
+# Cost lines below this length, with their end, are so few that a table holds them all.
+_SHORT = 9
 # "'2" behind a name: Callgrind keeps the deeper levels of a recursion apart (--separate-recs).
-_RECURSION = re.compile(r"'[0-9]+$")
+_RECURSION = re.compile(r"'[0-9]+(?= \[|$)")
 _REFERENCE = re.compile(r"\([0-9]+\)")
 # Lines of the body that hold neither a count nor a name of ours.
 _IGNORED = ("#", "rec", "ln=", "bb=", "summary:")
@@ -43,49 +45,111 @@ class Row:
     calls: int
 
 
+_NOTHING = Row(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Counts of one dump, or of a difference of two: then rows can be negative.
+    """Counts of one dump, or of a difference of two: then numbers can be negative.
 
     >>> rows = {"a.c:f": Row(7, 1), "b.c:g": Row(3, 1)}
-    >>> Profile(10, rows) - Profile(3, {"b.c:g": Row(3, 1)})
-    Profile(total=7, rows={'a.c:f': Row(ir=7, calls=1)})
+    >>> (Profile(10, rows) - Profile(3, {"b.c:g": Row(3, 1)})).rows
+    {'a.c:f': Row(ir=7, calls=1)}
     """
 
     #: sum of all rows, in instructions
     total: int
     #: ``file:function`` -> counts; ``???:function [object]`` where the source file is not known
     rows: Mapping[str, Row]
+    #: called function -> calling function -> calls, and what they cost with all that they called;
+    #: deeper levels of a recursion are merged
+    callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    #: function -> instructions of its outermost activations with all that they called
+    inclusive: Mapping[str, int] = field(default_factory=dict)
 
     def __sub__(self, other: Profile) -> Profile:
         """Row by row; rows that become (0, 0) vanish."""
         if not isinstance(other, Profile):
             return NotImplemented
-        nothing = Row(0, 0)
-        rows: dict[str, Row] = {}
-        for name in {**self.rows, **other.rows}:
-            a, b = self.rows.get(name, nothing), other.rows.get(name, nothing)
-            if a != b:
-                rows[name] = Row(a.ir - b.ir, a.calls - b.calls)
-        return Profile(self.total - other.total, rows)
+        return _added(((self, 1), (other, -1)))
 
 
 def sum_profiles(profiles: Iterable[Profile]) -> Profile:
     """Add up, row by row; nothing at all is a total of 0.
 
-    >>> sum_profiles([Profile(7, {"a.c:f": Row(7, 1)}), Profile(5, {"a.c:f": Row(5, 1)})])
-    Profile(total=12, rows={'a.c:f': Row(ir=12, calls=2)})
+    >>> sum_profiles([Profile(7, {"a.c:f": Row(7, 1)}), Profile(5, {"a.c:f": Row(5, 1)})]).rows
+    {'a.c:f': Row(ir=12, calls=2)}
     """
-    total = 0
+    return _added((profile, 1) for profile in profiles)
+
+
+def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
+    """The profile under other names; functions that come to share one are added up.
+
+    What one of them calls of the others is in its inclusive count already, and is added once.
+
+    >>> rename_profile(Profile(3, {"a.c:f": Row(1, 1), "b.c:f": Row(2, 1)}), lambda name: "f").rows
+    {'f': Row(ir=3, calls=2)}
+    """
+    new = {name: rename(name) for name in profile.rows.keys() | profile.inclusive.keys()}
     rows: dict[str, Row] = {}
-    for profile in profiles:
-        total += profile.total
+    for name, row in profile.rows.items():
+        before = rows.get(new[name], _NOTHING)
+        rows[new[name]] = Row(before.ir + row.ir, before.calls + row.calls)
+    callers: dict[str, dict[str, Row]] = {}
+    for name, made in profile.callers.items():
+        mine = callers.setdefault(new.get(name) or rename(name), {})
+        for caller, edge in made.items():
+            short = new.get(caller) or rename(caller)
+            before = mine.get(short, _NOTHING)
+            mine[short] = Row(before.ir + edge.ir, before.calls + edge.calls)
+    return Profile(profile.total, rows, callers, _renamed_inclusive(profile, new))
+
+
+def _renamed_inclusive(profile: Profile, new: Mapping[str, str]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    largest: dict[str, int] = {}
+    for name, ir in profile.inclusive.items():
+        short = new[name]
+        sums[short] = sums.get(short, 0) + ir
+        largest[short] = max(largest.get(short, ir), ir)
+    for called, made in profile.callers.items():
+        for caller, edge in made.items():
+            short = new.get(called, "")
+            if caller != called and short in sums and new.get(caller) == short:
+                # the edge may have levels of a recursion in it that the sum has not
+                sums[short] = max(sums[short] - edge.ir, largest[short])
+    return sums
+
+
+def _added(signed: Iterable[tuple[Profile, int]]) -> Profile:
+    total = 0
+    ir: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    edges: dict[str, dict[str, Row]] = {}
+    inclusive: dict[str, int] = {}
+    for profile, sign in signed:
+        total += sign * profile.total
         for name, row in profile.rows.items():
-            before = rows.get(name)
-            rows[name] = (
-                row if before is None else Row(before.ir + row.ir, before.calls + row.calls)
-            )
-    return Profile(total, rows)
+            ir[name] = ir.get(name, 0) + sign * row.ir
+            calls[name] = calls.get(name, 0) + sign * row.calls
+        for name, made in profile.callers.items():
+            mine = edges.setdefault(name, {})
+            for caller, edge in made.items():
+                before = mine.get(caller, _NOTHING)
+                mine[caller] = Row(before.ir + sign * edge.ir, before.calls + sign * edge.calls)
+        for name, cost in profile.inclusive.items():
+            inclusive[name] = inclusive.get(name, 0) + sign * cost
+    return Profile(
+        total,
+        {name: Row(ir[name], calls[name]) for name in ir if ir[name] or calls[name]},
+        {
+            name: kept
+            for name, made in edges.items()
+            if (kept := {caller: edge for caller, edge in made.items() if edge != _NOTHING})
+        },
+        {name: cost for name, cost in inclusive.items() if cost},
+    )
 
 
 def parse_profile(source: Path | Iterable[str]) -> Profile:
@@ -94,17 +158,17 @@ def parse_profile(source: Path | Iterable[str]) -> Profile:
     Raises InstrcountError ``profile-damaged`` for whatever is not a complete one.
 
     >>> lines = ["events: Ir", "fl=(1) /src/a.c", "fn=(1) f", "12 7", "totals: 7"]
-    >>> parse_profile(lines)
-    Profile(total=7, rows={'a.c:f': Row(ir=7, calls=0)})
+    >>> parse_profile(lines).rows
+    {'a.c:f': Row(ir=7, calls=0)}
     """
     reading = _Reading()
     try:
         if isinstance(source, Path):
             # numbers are ASCII, names may hold any byte
             with source.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                reading.read_parts(map(str.rstrip, file))
+                reading.read_parts(file)
         else:
-            reading.read_parts(map(str.rstrip, source))
+            reading.read_parts(iter(source))
         return reading.profile()
     except (OSError, ValueError) as error:
         raise _damaged(source, error) from error
@@ -171,7 +235,10 @@ def _count(costs: list[str], column: int) -> int:
 
 
 class _Names:
-    """A table of compressed names: ``(12) name`` defines, ``(12)`` refers, ``name`` is itself."""
+    """A table of compressed names: ``(12) name`` defines, ``(12)`` refers, ``name`` is itself.
+
+    It is asked with the end of the line: to cut that off of each line would cost a fifth of all.
+    """
 
     def __init__(self, shorten: Callable[[str], str]) -> None:
         self._shorten = shorten
@@ -181,12 +248,14 @@ class _Names:
         return self._known.get(text) or self._define(text)
 
     def _define(self, text: str) -> str:
-        reference, _, name = text.partition(" ")
+        reference, _, name = text.rstrip().partition(" ")
         if not _REFERENCE.fullmatch(reference):
-            reference = name = text
-        if not name:
+            reference = name = text.rstrip()
+        short = (self._shorten(name) or _UNKNOWN) if name else self._known.get(reference)
+        if not short:
             raise ValueError(f"a name that was never defined: {text[:40]!r}")
-        short = self._known[reference] = self._shorten(name) or _UNKNOWN
+        # a name may be defined anew: under another text it would stay what it was
+        self._known[reference] = self._known[f"{reference}\n"] = short
         return short
 
 
@@ -207,25 +276,65 @@ class _Reading:
     def __init__(self) -> None:
         self._total = 0
         self._parts = 0
+        # All by names that still have the marks of recursion.
         self._ir: dict[str, int] = {}
-        self._calls: dict[str, int] = {}
+        self._called_ir: dict[str, int] = {}
+        self._edges: dict[tuple[str, str], int] = {}
+        self._edge_ir: dict[tuple[str, str], int] = {}
         self._objects = _Names(lambda path: path.rpartition("/")[2])
         self._files = _Names(lambda path: path.rpartition("/")[2])
-        self._functions = _Names(lambda name: _RECURSION.sub("", name))
+        self._functions = _Names(lambda name: name)
 
     def profile(self) -> Profile:
         if not self._parts:
             raise ValueError("it has no totals")
-        rows = {
-            name: Row(self._ir.get(name, 0), self._calls.get(name, 0))
-            for name in self._ir | self._calls
-        }
-        if any(row.ir < 0 or row.calls < 0 for row in rows.values()):
+        if any(number < 0 for number in (*self._ir.values(), *self._edges.values())):
             raise ValueError("a count is negative")
         found = sum(self._ir.values())
         if found != self._total:
             raise ValueError(f"its lines add up to {found} instructions, not {self._total}")
-        return Profile(self._total, {name: row for name, row in rows.items() if row != Row(0, 0)})
+        ir: dict[str, int] = {}
+        calls: dict[str, int] = {}
+        callers: dict[str, dict[str, Row]] = {}
+        inclusive: dict[str, int] = {}
+        plain = {name: _RECURSION.sub("", name) for name in self._ir}
+        for name, cost in self._ir.items():
+            ir[plain[name]] = ir.get(plain[name], 0) + cost
+        for name, cost in self._outermost().items():
+            if cost:
+                # only a recursion that Callgrind was told not to keep apart can come to more
+                inclusive[name] = min(cost, self._total)
+        for (called, caller), number in self._edges.items():
+            name = plain.get(called) or _RECURSION.sub("", called)
+            calls[name] = calls.get(name, 0) + number
+            made = callers.setdefault(name, {})
+            before = made.get(plain[caller], _NOTHING)
+            cost = self._edge_ir[called, caller]
+            made[plain[caller]] = Row(before.ir + cost, before.calls + number)
+        rows = {name: Row(ir.get(name, 0), calls.get(name, 0)) for name in ir | calls}
+        return Profile(
+            self._total,
+            {name: row for name, row in rows.items() if row != _NOTHING},
+            callers,
+            inclusive,
+        )
+
+    def _outermost(self) -> dict[str, int]:
+        """Inclusive counts, of the outermost level of each function.
+
+        Where it was called from, the call lines say it. Its own lines can hold more: ZERO_STATS
+        forgets what was counted in skipped PLT entries (see tests/data/callgrind/README.md).
+        """
+        called: dict[str, int] = {}
+        for (name, caller), cost in self._edge_ir.items():
+            if name != caller and not _RECURSION.search(name):
+                called[name] = called.get(name, 0) + cost
+        running = {
+            name: cost + self._called_ir.get(name, 0)
+            for name, cost in self._ir.items()
+            if not _RECURSION.search(name)
+        }
+        return running | called
 
     def read_parts(self, lines: Iterator[str]) -> None:
         """All parts of a file; lines between the totals of one and the next are skipped."""
@@ -258,14 +367,24 @@ class _Reading:
     def _read_body(self, lines: Iterator[str], cost: Callable[[str], int]) -> str:
         """The lines up to ``totals:``, which is returned. One loop, for speed."""
         files, objects, functions = self._files, self._objects, self._functions
-        ir_of, calls_of = self._ir, self._calls
+        ir_of, called_ir = self._ir, self._called_ir
+        edges, edge_ir, starts = self._edges, self._edge_ir, _COST
         obj = file = current_file = _UNKNOWN
         function = _key(_UNKNOWN, _UNKNOWN, _UNKNOWN)
         called = called_file = called_obj = ""
         ir = 0
+        # two lines of three are cost lines, and most of these are short ones that come again
+        costs: dict[str, int] = {}
         for line in lines:
-            if line[:1] in _COST:
-                ir += cost(line)
+            own = costs.get(line)
+            if own is not None:
+                ir += own
+                continue
+            if line[:1] in starts:
+                own = cost(line)
+                ir += own
+                if len(line) < _SHORT:
+                    costs[line] = own
                 continue
             kind, _, rest = line.partition("=")
             if kind in ("fi", "fe"):
@@ -276,10 +395,17 @@ class _Reading:
             elif kind == "calls":
                 if not called:
                     raise ValueError("a call of nothing")
-                calls_of[called] = calls_of.get(called, 0) + int(rest.partition(" ")[0])
+                edge = called, function
+                edges[edge] = edges.get(edge, 0) + int(rest.partition(" ")[0])
+                # what the called function cost inclusively is not the caller's own
+                line = next(lines, "")
+                if line[:1] not in _COST:
+                    raise ValueError("a call without its cost")
+                whole = cost(line)
+                if called != function:  # --separate-recs=1: that is within the outermost one
+                    called_ir[function] = called_ir.get(function, 0) + whole
+                edge_ir[edge] = edge_ir.get(edge, 0) + whole
                 called = ""
-                # what the called functions cost inclusively is not the caller's own
-                _skip_cost(lines)
             elif kind in ("cfi", "cfl"):
                 called_file = files[rest]
             elif kind == "cob":
@@ -302,7 +428,7 @@ class _Reading:
                 files[rest]
             elif kind in ("jfn", "frfn"):
                 functions[rest]
-            elif line and not line.startswith(_IGNORED):
+            elif not line.isspace() and line and not line.startswith(_IGNORED):
                 raise ValueError(f"a line that says nothing: {line[:40]!r}")
         raise ValueError("it has no totals")
 

@@ -210,7 +210,7 @@ def test_a_called_function_without_calls_is_not_counted() -> None:
 def test_positions_and_events(header: str, body: str, total: object) -> None:
     """Ir is found in any column, behind any positions; jumps and notes hold no count."""
     lines = part(f"fl=(1) a.c\nfn=(1) f\n{body}", total, header)
-    assert parse_profile(lines) == Profile(10, {"a.c:f": Row(10, 0)})
+    assert parse_profile(lines) == Profile(10, {"a.c:f": Row(10, 0)}, {}, {"a.c:f": 10})
 
 
 def test_names_need_no_compression() -> None:
@@ -226,7 +226,9 @@ def test_parts_are_summed_and_share_names() -> None:
     """Appended dumps count together; what the first part named, the second refers to."""
     first = part("ob=(1) /x\nfl=(1) a.c\nfn=(1) f\n1 10\n", 10)
     second = part("ob=(1)\nfl=(1)\nfn=(1)\n1 5\n", 5)
-    assert parse_profile([*first, "", *second]) == Profile(15, {"a.c:f": Row(15, 0)})
+    assert parse_profile([*first, "", *second]) == Profile(
+        15, {"a.c:f": Row(15, 0)}, {}, {"a.c:f": 15}
+    )
 
 
 def test_what_follows_the_totals_is_ignored() -> None:

@@ -1,0 +1,206 @@
+"""Counts by function, as values that can be added, subtracted, renamed, picked from and denoised."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, overload
+
+from pytest_instrcount.counts.rules import Rule, rule_of
+from pytest_instrcount.counts.standardize import standardize
+
+#: A repr shows so many rows of the largest and of the smallest.
+_HEAD = _TAIL = 9
+#: However narrow the terminal is, so much of a name is shown.
+_NARROWEST = 12
+_CUT = " ... "
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCount:
+    """What one function cost. It unpacks into its first two fields.
+
+    >>> count, function = FunctionCount(210, "obmalloc.c:PyObject_Malloc", calls=3, entries=2)
+    >>> count
+    210
+    """
+
+    #: instructions
+    count: int
+    #: ``file:function``, or ``file:function [object]`` where the object matters
+    function: str
+    #: from all call sites
+    calls: int = 0
+    #: calls from functions that are no noise: what ``denoise`` puts a price on
+    entries: int = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.count
+        yield self.function
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FunctionCounts:
+    """Counts of many functions, the largest first; all inclusive or all exclusive.
+
+    Two are equal if they hold the same counts, in whatever order. A function whose count, calls
+    and entries all come to 0 is not held.
+
+    >>> a = FunctionCounts((FunctionCount(7, "f", 1), FunctionCount(3, "g", 1)), inclusive=False)
+    >>> b = FunctionCounts((FunctionCount(7, "f", 1),), inclusive=False)
+    >>> a - b
+    FunctionCounts: 1 function, exclusive
+      3  g
+    Total: 3
+    """
+
+    rows: tuple[FunctionCount, ...]
+    #: with what the function called; else without
+    inclusive: bool
+    #: whether a repr leaves out the middle of many rows; a slice shows all of its own
+    truncate_rows: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+
+    def __iter__(self) -> Iterator[FunctionCount]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, item: int) -> FunctionCount: ...
+    @overload
+    def __getitem__(self, item: slice) -> FunctionCounts: ...
+    def __getitem__(self, item: int | slice) -> FunctionCount | FunctionCounts:
+        if isinstance(item, slice):
+            return FunctionCounts(self.rows[item], self.inclusive, truncate_rows=False)
+        return self.rows[item]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FunctionCounts):
+            return NotImplemented
+        return self.inclusive == other.inclusive and _summed(self) == _summed(other)
+
+    def __hash__(self) -> int:
+        return hash((self.inclusive, frozenset(_summed(self).items())))
+
+    def __add__(self, other: FunctionCounts) -> FunctionCounts:
+        if not isinstance(other, FunctionCounts):
+            return NotImplemented
+        return self._merged(other, 1)
+
+    def __sub__(self, other: FunctionCounts) -> FunctionCounts:
+        if not isinstance(other, FunctionCounts):
+            return NotImplemented
+        return self._merged(other, -1)
+
+    def __mul__(self, factor: int) -> FunctionCounts:
+        if not isinstance(factor, int):
+            return NotImplemented
+        return self._with(_scaled(row, factor) for row in self.rows)
+
+    __rmul__ = __mul__
+
+    def transform(self, rename: Callable[[str], str]) -> FunctionCounts:
+        """The counts under other names; functions that come to share one are added up.
+
+        >>> counts = FunctionCounts((FunctionCount(2, "/a/x.c:f"), FunctionCount(3, "/b/x.c:f")), False)
+        >>> counts.transform(lambda name: name.rpartition("/")[2])[0].count
+        5
+        """
+        return self._with(
+            FunctionCount(row.count, rename(row.function), row.calls, row.entries)
+            for row in self.rows
+        )
+
+    def filter(self, wanted: Callable[[str], bool]) -> FunctionCounts:
+        """Only the functions that ``wanted`` says yes to, by name.
+
+        >>> counts = FunctionCounts((FunctionCount(2, "x.c:f"), FunctionCount(3, "y.c:g")), False)
+        >>> counts.filter(lambda name: name.startswith("x.c:")).sum()
+        2
+        """
+        kept = tuple(row for row in self.rows if wanted(row.function))
+        return FunctionCounts(kept, self.inclusive)
+
+    def sum(self) -> int:
+        """All counts added up; of inclusive ones, what is called is in it once for each caller.
+
+        >>> FunctionCounts((FunctionCount(2, "f"), FunctionCount(-3, "g")), False).sum()
+        -1
+        """
+        return sum(row.count for row in self.rows)
+
+    def denoise(self) -> FunctionCounts:
+        """The counts without what depends on where things lie in memory.
+
+        Exclusive: a function that a rule knows (allocators, look-ups in dicts, libc's copying) has
+        the price of its rule for each call from elsewhere, or goes, where that is 0. Inclusive: such
+        functions go; what they cost stays in the counts of their callers. It is linear, and twice is
+        once: the denoised difference is the difference of what is denoised.
+
+        >>> within = FunctionCount(210, "obmalloc.c:pymalloc_alloc", calls=3)
+        >>> FunctionCounts((within, FunctionCount(500, "a.c:f", 1, 1)), False).denoise().sum()
+        500
+        """
+        return self._with(
+            row if rule is None else _priced(row, rule)
+            for row in self.rows
+            if (rule := rule_of(standardize(row.function))) is None or not self.inclusive
+        )
+
+    def _merged(self, other: FunctionCounts, sign: int) -> FunctionCounts:
+        if self.inclusive != other.inclusive:
+            raise ValueError("inclusive and exclusive counts cannot be mixed")
+        return self._with((*self.rows, *(_scaled(row, sign) for row in other.rows)))
+
+    def _with(self, rows: Iterable[FunctionCount]) -> FunctionCounts:
+        added = [
+            FunctionCount(count, name, *more) for name, (count, *more) in _summed(rows).items()
+        ]
+        added.sort(key=lambda row: (-row.count, row.function))
+        return FunctionCounts(tuple(added), self.inclusive)
+
+    def __repr__(self) -> str:
+        kind = "inclusive" if self.inclusive else "exclusive"
+        number = f"{len(self)} function" + ("" if len(self) == 1 else "s")
+        digits = max((len(str(row.count)) for row in self.rows), default=0)
+        space = max(shutil.get_terminal_size().columns - digits - 4, _NARROWEST)
+        lines = [f"  {row.count:>{digits}}  {_fitted(row.function, space)}" for row in self.rows]
+        if self.truncate_rows and len(lines) > _HEAD + _TAIL:
+            lines[_HEAD:-_TAIL] = ["...".rjust(digits + 2)]
+        # inclusive counts hold one another: their sum says nothing
+        total = [] if self.inclusive else [f"Total: {self.sum()}"]
+        return "\n".join([f"FunctionCounts: {number}, {kind}", *lines, *total])
+
+
+def _summed(rows: Iterable[FunctionCount]) -> dict[str, tuple[int, int, int]]:
+    """By function: count, calls and entries; without those that come to nothing."""
+    sums: dict[str, tuple[int, int, int]] = {}
+    for row in rows:
+        count, calls, entries = sums.get(row.function, (0, 0, 0))
+        sums[row.function] = count + row.count, calls + row.calls, entries + row.entries
+    return {name: numbers for name, numbers in sums.items() if any(numbers)}
+
+
+def _scaled(row: FunctionCount, factor: int) -> FunctionCount:
+    return FunctionCount(row.count * factor, row.function, row.calls * factor, row.entries * factor)
+
+
+def _priced(row: FunctionCount, rule: Rule) -> FunctionCount:
+    # of the calls, those that are priced are kept: so all three numbers are linear in the entries,
+    # and a row whose price is 0 has nothing left
+    entries = row.entries if rule.price else 0
+    return FunctionCount(rule.price * entries, row.function, entries, entries)
+
+
+def _fitted(name: str, space: int) -> str:
+    """A name that is too long, without its middle."""
+    if len(name) <= space:
+        return name
+    left = (space - len(_CUT)) // 2
+    right = space - len(_CUT) - left
+    return f"{name[:left]}{_CUT}{name[-right:]}"
