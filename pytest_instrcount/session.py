@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from pytest_instrcount.callgrind.canonical import (
 )
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.command import child_environment
-from pytest_instrcount.callgrind.parse import parse_profile, sum_profiles
+from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
+from pytest_instrcount.callgrind.parse import Profile, parse_profile, sum_profiles
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import (
     Order,
@@ -29,6 +31,8 @@ from pytest_instrcount.callgrind.zygote import (
     ZygoteFailed,
     ZygoteSetup,
 )
+from pytest_instrcount.counts.noise import differing_functions
+from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.gate import Verdict
@@ -184,6 +188,7 @@ class MeasuredRun:
         self._numbers = {order.nodeid: first + number for number, order in enumerate(orders)}
 
     def _order(self, item: pytest.Item, settings: Settings) -> Order:
+        """The order for the usual layout."""
         known = self._rulings.made_with(item.nodeid)
         warmup, calls = settings.warmup, settings.calls
         if known is not None:
@@ -213,7 +218,12 @@ class MeasuredRun:
             result = yield
         except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
             self._notes.append("gate skipped: the run was interrupted; no baseline was written")
+            self._end_zygote()
             raise
+        try:
+            self._measure_layouts()
+        except ZygoteFailed as error:
+            raise pytest.UsageError(str(error)) from None
         finally:
             self._end_zygote()
         if not self._native:
@@ -287,17 +297,14 @@ class MeasuredRun:
         return properties
 
     def _measurement(self, nodeid: str, result: Message) -> Measurement:
-        dumps = [Path(path) for path in result["dumps"]]
-        if len(dumps) < 2:
+        dumps = len(result["dumps"])
+        if dumps < 2:
             raise InstrcountError(
                 "no-dump",
-                f"Callgrind left {len(dumps)} dumps of the test",
+                f"Callgrind left {dumps} dumps of the test",
                 "pytest --instrcount --instrcount-isolation=process",
             )
-        *counted, switch = map(parse_profile, dumps)
-        profile = sum_profiles(each - switch for each in counted)
-        for dump in dumps:
-            dump.unlink(missing_ok=True)
+        profile = self._profile(result)
         warmup, calls = result["counted"]
         if profile.total <= 0:
             raise InstrcountError(
@@ -315,7 +322,58 @@ class MeasuredRun:
             isolation=result["isolation"],
             rows=profile.rows,
             packages=self._packages.imported(result["modules"]),
+            callers=profile.callers,
         )
+
+    def _measure_layouts(self) -> None:
+        """Measure once more, and in other layouts of memory, what one count does not settle."""
+        repetition = {each.nodeid: (each.warmup, each.calls) for each in self._rulings.unsettled()}
+        if not repetition or self._zygote is None:
+            return
+        tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
+        self._say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
+        orders = [
+            replace(
+                self._order(self._items[nodeid], self._chosen[nodeid]),
+                # adaptive code has no steady state: its count depends on how often it ran before;
+                # but where the user said how often, that is what is to be counted
+                warmup=warmup + (layout if self._chosen[nodeid].warmup is None else 0),
+                calls=calls,
+                pilot=False,
+                layout=layout,
+            )
+            for nodeid, (warmup, calls) in repetition.items()
+            for layout in range(OTHER_LAYOUTS + 1)
+        ]
+        number = self._zygote.ask(orders)
+        for first in self._rulings.unsettled():
+            profiles = []
+            for _ in range(OTHER_LAYOUTS + 1):
+                answer = self._zygote.wait(number, Heartbeat(self._say, first.nodeid))
+                number += 1
+                if not isinstance(answer, Problem) and answer["counted"] and answer["dumps"]:
+                    profiles.append(self._profile(answer))
+            if len(profiles) <= OTHER_LAYOUTS:
+                self._notes.append(
+                    f"{first.nodeid}: {OTHER_LAYOUTS + 1 - len(profiles)} of the repeated "
+                    "measurements failed"
+                )
+                continue
+            settled = replace(
+                first,
+                layouts=tuple(profiles),
+                unsteady=differing_functions(first.profile, profiles[0]),
+            )
+            self._rulings.rule(settled, self._chosen[first.nodeid].max_delta)
+
+    def _profile(self, result: Message) -> Profile:
+        """The counts of one answer, without the switch, under standard names."""
+        dumps = [Path(path) for path in result["dumps"]]
+        *counted, switch = map(parse_profile, dumps)
+        profile = sum_profiles(each - switch for each in counted)
+        for dump in dumps:
+            dump.unlink(missing_ok=True)
+        return standardize_profile(profile)
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""

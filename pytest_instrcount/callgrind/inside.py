@@ -13,6 +13,7 @@ import base64
 import gc
 import importlib
 import io
+import marshal
 import os
 import pickle
 import random
@@ -37,6 +38,7 @@ from pytest_instrcount.callgrind.child import (
 )
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
+from pytest_instrcount.callgrind.layout import disturb
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
@@ -69,7 +71,8 @@ def note_rewritten(loader: Any) -> None:
 
     def noted(path: Path, config: pytest.Config) -> Any:
         loader.compiled += 1
-        return rewriting(path, config)
+        status, code = rewriting(path, config)
+        return status, marshal.loads(marshal.dumps(code))
 
     rewrite._rewrite_test = noted
 
@@ -161,6 +164,7 @@ class Zygote:
         order = line.channel.receive()
         os.environ[CHILD_VARIABLE] = order["child"]
         path = order["path"]
+        disturb(order["layout"])
         restart_capture(self._config)
         random.seed(0)
         listener = CollectListener()

@@ -20,7 +20,7 @@ import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pytest_instrcount.callgrind.channel import (
     REAP,
@@ -51,6 +51,10 @@ _DEATHS_IN_A_ROW = 3
 _MOST_TRIES = 3
 
 
+#: A test file, and the layout of memory in which it is imported.
+FileKey: TypeAlias = tuple[str, int]
+
+
 @dataclass(slots=True, eq=False)
 class Test:
     """One test to measure, as pytest asked for it."""
@@ -68,6 +72,11 @@ class Test:
         return str(self.order["path"])
 
     @property
+    def file(self) -> FileKey:
+        """The child that can run it: one for each layout of memory."""
+        return self.path, int(self.order["layout"])
+
+    @property
     def alone(self) -> bool:
         """Whether it needs a process of its own."""
         return self.threads or self.order["isolation"] == "process"
@@ -77,7 +86,7 @@ class Test:
 class FileChild:
     """A fork of the zygote that has one test file imported."""
 
-    path: str
+    key: FileKey
     parent: Parent
     valgrind: Valgrind
     deadline: float
@@ -139,13 +148,13 @@ class Supervisor:
     selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
     zygote: Valgrind | None = None
     starting: list[Starting] = field(default_factory=list)
-    files: dict[str, FileChild] = field(default_factory=dict)
+    files: dict[FileKey, FileChild] = field(default_factory=dict)
     alone: list[FileChild] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     waiting: deque[Test] = field(default_factory=deque)
     deaths: int = 0
     restarted: bool = False
-    refreshed: set[str] = field(default_factory=set)
+    refreshed: set[FileKey] = field(default_factory=set)
     zygotes: int = 0
 
     # The loop.
@@ -309,9 +318,9 @@ class Supervisor:
             return True
         if self.zygote is None:
             return False
-        file = self.files.get(test.path)
+        file = self.files.get(test.file)
         if file is None:
-            self.open_file(test.path)
+            self.open_file(test.file)
             return False
         if file.collected is None:
             return False
@@ -322,24 +331,25 @@ class Supervisor:
             self.start_run(test, file)
         return True
 
-    def open_file(self, path: str) -> None:
+    def open_file(self, key: FileKey) -> None:
         assert self.zygote is not None
         try:
             parent = self.zygote.parent.fork()
         except ChannelClosed:
             self.on_zygote_end()
             return
-        self.files[path] = self.begin_collecting(path, parent, self.zygote, None)
+        self.files[key] = self.begin_collecting(key, parent, self.zygote, None)
 
     def open_alone(self, test: Test, valgrind: Valgrind) -> None:
         parent = valgrind.parent.become()
-        self.alone.append(self.begin_collecting(test.path, parent, valgrind, test))
+        self.alone.append(self.begin_collecting(test.file, parent, valgrind, test))
 
     def begin_collecting(
-        self, path: str, parent: Parent, valgrind: Valgrind, only: Test | None
+        self, key: FileKey, parent: Parent, valgrind: Valgrind, only: Test | None
     ) -> FileChild:
-        file = FileChild(path, parent, valgrind, time.monotonic() + self.setup["timeout"], only)
-        parent.channel.send({"path": path, "child": child_name(path)})
+        file = FileChild(key, parent, valgrind, time.monotonic() + self.setup["timeout"], only)
+        path, layout = key
+        parent.channel.send({"path": path, "child": child_name(path), "layout": layout})
         self.selector.register(parent.channel, selectors.EVENT_READ, lambda: self.on_file(file))
         return file
 
@@ -356,8 +366,8 @@ class Supervisor:
             return
         self.selector.unregister(file.parent.channel)
         fresh = message["compiled"] > file.valgrind.compiled
-        if fresh and file.only is None and file.path not in self.refreshed:
-            self.refreshed.add(file.path)
+        if fresh and file.only is None and file.key not in self.refreshed:
+            self.refreshed.add(file.key)
             if not self.setup["dont_write_bytecode"]:
                 self.close_file(file)
                 return
@@ -387,7 +397,7 @@ class Supervisor:
     # Running.
 
     def start_run(self, test: Test, file: FileChild) -> None:
-        child = child_name(test.order["nodeid"])
+        child = child_name(test.order["nodeid"], int(test.order["layout"]))
         try:
             parent = file.parent.fork() if file.only is None else file.parent.become()
             parent.channel.send(
@@ -600,19 +610,19 @@ class Supervisor:
         if not collecting:
             return
         text = why or "the process that imported its file ended"
-        victims = [file.only] if file.only is not None else self.take_waiting(file.path)
+        victims = [file.only] if file.only is not None else self.take_waiting(file.key)
         for test in victims:
             self.give_problem(test, text, words, slug="process-died")
 
-    def take_waiting(self, path: str) -> list[Test]:
-        taken = [test for test in self.waiting if test.path == path]
-        self.waiting = deque(test for test in self.waiting if test.path != path)
+    def take_waiting(self, key: FileKey) -> list[Test]:
+        taken = [test for test in self.waiting if test.file == key]
+        self.waiting = deque(test for test in self.waiting if test.file != key)
         return taken
 
     def close_file(self, file: FileChild) -> None:
         kill(file.parent.pid)
         if file.only is None:
-            self.files.pop(file.path, None)
+            self.files.pop(file.key, None)
         elif file in self.alone:
             self.alone.remove(file)
             file.valgrind.end()
@@ -626,9 +636,9 @@ class Supervisor:
                 self.on_zygote_end()
 
     def close_idle_files(self) -> None:
-        wanted = {test.path for test in self.waiting}
-        for path, file in list(self.files.items()):
-            if path not in wanted and not file.running:
+        wanted = {test.file for test in self.waiting}
+        for key, file in list(self.files.items()):
+            if key not in wanted and not file.running:
                 self.close_file(file)
 
     # Limits.
@@ -661,9 +671,13 @@ class _Stopped(Exception):
     """The loop has nothing more to do."""
 
 
-def child_name(name: str) -> str:
-    """What a child is called: the same in every run, since tests may put it into paths and names."""
-    return hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+def child_name(name: str, layout: int = 0) -> str:
+    """What a child is called: the same in every run, since tests may put it into paths and names.
+
+    Other layouts have others: they run side by side.
+    """
+    text = f"{name}\0{layout}" if layout else name
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def wait_for_end(pid: int) -> None:

@@ -42,6 +42,8 @@ class Order:
     #: Whether the number of repetitions has to be found.
     pilot: bool
     verbose: int
+    #: In which layout of memory: 0 is the usual one, see ``layout.disturb``.
+    layout: int = 0
 
 
 @dataclass(frozen=True, slots=True)

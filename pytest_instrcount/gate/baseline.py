@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.atomic import replace_file
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import (
     env_key,
     file_name,
@@ -23,7 +22,6 @@ from pytest_instrcount.gate.names import (
     safe_part,
     shown_path,
 )
-from pytest_instrcount.gate.rules import needed_by_rules
 from pytest_instrcount.gate.schema import (
     LARGEST_FILE,
     Baseline,
@@ -40,7 +38,6 @@ __all__ = [
     "Store",
     "env_key",
     "load_baseline",
-    "needed_by_rules",
     "read_baseline",
     "to_baseline",
     "write_baseline",
@@ -115,15 +112,15 @@ def _read_bytes(path: Path) -> bytes | Missing:
         ) from error
 
 
-def write_baseline(path: Path, measurement: Measurement, environment: Mapping[str, str]) -> bool:
-    """Store a measurement and the facts of its environment; whether the file changed.
+def write_baseline(path: Path, baseline: Baseline) -> bool:
+    """Store a baseline; whether the file changed.
 
     Equal bytes are left untouched. A present file that is not a readable baseline of this test is
     never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
     the file cannot be written (read-only, disk full); then no temp file stays.
     """
-    data = render_baseline(to_baseline(measurement, environment)).encode("utf-8")
-    if isinstance(read_baseline(path, measurement.nodeid), Found) and _read_bytes(path) == data:
+    data = render_baseline(baseline).encode("utf-8")
+    if isinstance(read_baseline(path, baseline.nodeid), Found) and _read_bytes(path) == data:
         return False
     if len(data) > LARGEST_FILE:
         why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
@@ -177,9 +174,9 @@ class Store:
         """The baseline of a test; raises InstrcountError as `read_baseline` does."""
         return read_baseline(self.path(nodeid), nodeid)
 
-    def write(self, measurement: Measurement, environment: Mapping[str, str]) -> bool:
-        """Store a measurement; False if the same was there. Raises as `write_baseline` does."""
-        return write_baseline(self.path(measurement.nodeid), measurement, environment)
+    def write(self, baseline: Baseline) -> bool:
+        """Store a baseline; False if the same was there. Raises as `write_baseline` does."""
+        return write_baseline(self.path(baseline.nodeid), baseline)
 
     def list(self) -> Iterator[tuple[Path, str | InstrcountError]]:
         """All baselines of this environment: path and nodeid, in the order of the paths.

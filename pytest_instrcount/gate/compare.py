@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.counts.noise import Taken, clean
+from pytest_instrcount.counts.rules import RULES_VERSION
+from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
+from pytest_instrcount.gate.denoised import excess, wavered
+from pytest_instrcount.gate.fold import fold_rows, has_rule
 from pytest_instrcount.gate.measurement import Measurement, per_call
-from pytest_instrcount.gate.rules import fold_rows, needed_by_rules
 
 #: What stands for a fact or a package that one of the two sides does not have.
 ABSENT = "(none)"
 
 #: Name, value in the baseline, value now.
 Difference: TypeAlias = tuple[str, str, str]
-
-
-class Counted(Protocol):
-    """What has a count: a Measurement or a Baseline."""
-
-    @property
-    def total_ir(self) -> int: ...
-    @property
-    def calls(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +41,54 @@ class GatedCount:
         return Fraction(self.total, self.calls)
 
 
-def gated(counted: Counted) -> GatedCount:
-    """The count of a measurement or a baseline that the gate and all deltas use.
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """What the gate compares: the counts of both sides, cleaned of the same noise."""
 
-    It is the raw total, and the one place to change when counts are denoised.
+    old: GatedCount
+    new: GatedCount
+    #: growth that is told from noise, as a fraction; 0 where raw counts are compared
+    detects: Fraction = Fraction(0)
+    #: kind of noise -> what was taken out of the new count
+    taken: Mapping[str, Taken] = field(default_factory=dict)
+
+    @property
+    def fraction(self) -> Fraction | None:
+        """Growth per call as a fraction of the old count; None if the old count is 0, the new not."""
+        return growth(self.old, self.new)
+
+
+def gate_counts(old: Baseline, new: Measurement) -> Gated:
+    """The counts that decide: denoised, by the noise that the baseline names.
+
+    In one layout they are those of the usual one. In several, whichever says least: that one, the
+    smallest against the smallest, or the largest against the largest. Where one of them grew and
+    another fell, nothing is said to have changed.
     """
-    return GatedCount(counted.total_ir, counted.calls)
+    before = old.denoised
+    if before is None:  # schema 1: nothing is known of its noise
+        return Gated(GatedCount(old.total_ir, old.calls), GatedCount(new.total_ir, new.calls))
+    profiles = (new.profile, *new.layouts)
+    cleaned = [clean(profile, before.noise) for profile in profiles]
+    totals = [
+        each.total
+        + excess(each, new.calls, before, old.calls)
+        - wavered(profile.rows, new.calls, before, old.rows, old.calls)
+        for profile, each in zip(profiles, cleaned)
+    ]
+    pairs = [(before.total, totals[0])]
+    if len(totals) > 1:
+        pairs += [(before.low, min(totals)), (before.high, max(totals))]
+    grown = [Fraction(now, new.calls) - Fraction(then, old.calls) for then, now in pairs]
+    _, (then, now) = min(zip(map(abs, grown), pairs))
+    if min(grown) < 0 < max(grown):
+        now = round(Fraction(then * new.calls, old.calls))
+    return Gated(
+        GatedCount(then, old.calls),
+        GatedCount(max(0, now), new.calls),
+        before.floor,
+        cleaned[0].taken,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +121,8 @@ class Delta:
 
     old: Baseline
     new: Measurement
-    #: growth of the gated count per call, of the old one; None: from 0 to more, no fraction says it
-    fraction: Fraction | None
+    #: the denoised counts of both, and what they tell apart
+    gated: Gated
     #: packages whose versions differ, sorted by name
     packages_changed: tuple[Difference, ...]
     #: functions that changed, the largest change first
@@ -111,12 +148,14 @@ def compare(
         return New()
     old = baseline.baseline
     differences = differing(old.environment, environment) + differing(_way(old), _way(measurement))
+    if old.denoised is not None and old.denoised.noise.rules != RULES_VERSION:
+        differences += (("rules", str(old.denoised.noise.rules), str(RULES_VERSION)),)
     if differences:
         return Incomparable(differences)
     return Delta(
         old=old,
         new=measurement,
-        fraction=growth(gated(old), gated(measurement)),
+        gated=gate_counts(old, measurement),
         packages_changed=differing(old.packages, measurement.packages),
         function_deltas=_function_deltas(old, measurement),
     )
@@ -151,13 +190,16 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
 
 
 def _function_deltas(old: Baseline, new: Measurement) -> tuple[FunctionDelta, ...]:
+    known = old.rows
+    if old.denoised is None:  # schema 1 has the names of Callgrind
+        known = standardize_profile(Profile(0, known)).rows
     # The baseline folded its small rows, so fold here too. A row that has just become large enough
     # for a line of its own seems to grow from 0; it was below 0.01 % and "(other)" balances it.
-    rows = fold_rows(new.rows, new.total_ir, lambda name: name in old.rows or needed_by_rules(name))
+    rows = fold_rows(new.rows, new.total_ir, lambda name: name in known or has_rule(name))
     absent = Row(0, 0)
     found = []
-    for name in old.rows.keys() | rows.keys():
-        before, after = old.rows.get(name, absent), rows.get(name, absent)
+    for name in known.keys() | rows.keys():
+        before, after = known.get(name, absent), rows.get(name, absent)
         delta = FunctionDelta(
             name=name,
             ir=Fraction(after.ir, new.calls) - Fraction(before.ir, old.calls),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from pytest_instrcount.gate.compare import Comparison, Incomparable, New, gated
+from pytest_instrcount.gate.compare import Comparison, Gated, Incomparable, New
 from pytest_instrcount.gate.limit import Limit
 
 MissingPolicy: TypeAlias = Literal["fail", "note"]
@@ -49,7 +49,21 @@ def judge(comparison: Comparison, limit: Limit) -> Verdict:
         return Verdict.new
     if isinstance(comparison, Incomparable):
         return Verdict.incomparable
-    old, new = gated(comparison.old), gated(comparison.new)
+    return judge_counts(comparison.gated, limit)
+
+
+def judge_counts(counts: Gated, limit: Limit) -> Verdict:
+    """Regressed or improved by more than the limit, and by more than is told from noise.
+
+    >>> from fractions import Fraction
+    >>> from pytest_instrcount.gate.compare import GatedCount
+    >>> grown = Gated(GatedCount(1000, 1), GatedCount(1030, 1), detects=Fraction(4, 100))
+    >>> print(judge_counts(grown, Limit(Fraction(1, 100), None)))
+    unchanged
+    """
+    old, new = counts.old, counts.new
+    if counts.fraction is not None and abs(counts.fraction) <= counts.detects:
+        return Verdict.unchanged
     if limit.exceeded(old.total, old.calls, new.total, new.calls):
         return Verdict.regressed
     if limit.undercut(old.total, old.calls, new.total, new.calls):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.parse import Profile, Row
 
 #: The ways a test is kept apart from the others: forked from the zygote, or a process of its own.
 ISOLATIONS = ("fork", "process")
@@ -46,6 +46,12 @@ class Measurement:
     rows: Mapping[str, Row]
     #: distribution name -> version, of what is installed; explains a delta, never prevents one
     packages: Mapping[str, str]
+    #: who called what, as `Profile.callers`: needed to take the noise out
+    callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    #: the same calls counted in other layouts of memory; empty where one layout was enough
+    layouts: tuple[Profile, ...] = ()
+    #: functions that differed between two equal forks, the largest difference first
+    unsteady: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.calls < 1 or self.total_ir < 0 or self.warmup < 0:
@@ -54,6 +60,11 @@ class Measurement:
             )
         if self.isolation not in ISOLATIONS:
             raise ValueError(f"isolation is one of {ISOLATIONS}, not {self.isolation!r}")
+
+    @property
+    def profile(self) -> Profile:
+        """The counts as a profile."""
+        return Profile(self.total_ir, self.rows, self.callers)
 
     @property
     def ir(self) -> int:

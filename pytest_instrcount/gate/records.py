@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
-from pytest_instrcount.gate.baseline import Found, Missing
+from pytest_instrcount.counts.noise import Taken
+from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.compare import (
     Comparison,
     Delta,
     Difference,
     FunctionDelta,
     Incomparable,
-    gated,
 )
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.measurement import Measurement, per_call
 
 #: Verdicts that an update of the baselines would settle.
 ACCEPTABLE = frozenset({Verdict.regressed, Verdict.improved, Verdict.new, Verdict.incomparable})
@@ -38,9 +38,23 @@ class TestResult:
     ir: int | None
     #: instructions per call in the baseline; None without a readable one
     baseline_ir: int | None
-    #: growth as a fraction of the baseline; None where there is nothing to compare
+    #: growth of the denoised count as a fraction; None where there is nothing to compare
     delta: Fraction | None
     limit: Limit
+    #: denoised instructions per call; None where there is no baseline to say what is noise
+    denoised_ir: int | None = None
+    #: the same in the baseline
+    denoised_baseline_ir: int | None = None
+    #: how far layouts of memory move the denoised count, as a fraction; None if not known
+    spread: Fraction | None = None
+    #: the smallest growth that is told from noise, as a fraction; None if not known
+    detects: Fraction | None = None
+    #: how many calls were counted
+    calls: int = 1
+    #: kind of noise -> what was taken out of the count, over all counted calls
+    taken: Mapping[str, Taken] = field(default_factory=dict)
+    #: functions that differed between two equal forks, the largest difference first
+    unsteady: tuple[str, ...] = ()
     #: further lines for the text of a failure
     detail: tuple[str, ...] = ()
     #: functions whose own count changed, the largest change first
@@ -66,17 +80,39 @@ def measured_result(
 ) -> TestResult:
     """The result of a test that was measured, from what `compare` and `judge` said of it."""
     delta = comparison if isinstance(comparison, Delta) else None
+    old = baseline.baseline if isinstance(baseline, Found) else None
+    known = old.denoised if delta is not None and old is not None else None
     return TestResult(
         nodeid=measurement.nodeid,
         verdict=verdict,
-        ir=gated(measurement).ir,
-        baseline_ir=gated(baseline.baseline).ir if isinstance(baseline, Found) else None,
-        delta=delta.fraction if delta else None,
+        ir=measurement.ir,
+        baseline_ir=None if old is None else old.ir,
+        delta=delta.gated.fraction if delta else None,
         limit=limit,
+        denoised_ir=None if known is None or delta is None else delta.gated.new.ir,
+        denoised_baseline_ir=None if known is None or delta is None else delta.gated.old.ir,
+        spread=None if known is None else known.spread,
+        detects=None if known is None else known.detects,
+        calls=measurement.calls,
+        taken=delta.gated.taken if delta else {},
+        unsteady=measurement.unsteady,
         functions=delta.function_deltas if delta else (),
         packages_changed=delta.packages_changed if delta else (),
         differences=comparison.differences if isinstance(comparison, Incomparable) else (),
         written=written,
+    )
+
+
+def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
+    """The result of a test that had nothing to be compared with, and what its new baseline says."""
+    known = baseline.denoised
+    if known is None or result.denoised_ir is not None:
+        return result
+    return replace(
+        result,
+        denoised_ir=per_call(known.total, baseline.calls),
+        spread=known.spread,
+        detects=known.detects,
     )
 
 

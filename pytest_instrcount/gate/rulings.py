@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import pickle
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.counts.noise import Noise, clean, moving_functions
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store
-from pytest_instrcount.gate.compare import compare
+from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store, to_baseline
+from pytest_instrcount.gate.compare import Gated, GatedCount, compare
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
     IncomparablePolicy,
@@ -17,11 +20,12 @@ from pytest_instrcount.gate.gate import (
     Verdict,
     fails,
     judge,
+    judge_counts,
     should_write,
 )
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.records import TestResult, measured_result
+from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,10 @@ class Rulings:
     policy: Policy
     results: dict[str, TestResult] = field(default_factory=dict)
     _read: dict[str, Missing | Found | InstrcountError] = field(default_factory=dict)
-    _measured: dict[str, Measurement] = field(default_factory=dict)
+    #: what may be stored or measured again; packed, since a suite can have thousands of tests
+    _open: dict[str, bytes] = field(default_factory=dict)
+    #: functions that moved between layouts, in any test
+    _moving: set[str] = field(default_factory=set)
 
     def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
         """The baseline of a test, read once; an error where its file cannot be read."""
@@ -62,22 +69,65 @@ class Rulings:
         return None
 
     def rule(self, measurement: Measurement, limit: Limit) -> TestResult:
-        """Judge one measurement."""
+        """Judge one measurement; again, if more is known of it now."""
         nodeid = measurement.nodeid
         found = self.baseline(nodeid)
         if isinstance(found, InstrcountError):
             return self.fail(nodeid, limit, str(found).removeprefix("instrcount: "))
         comparison = compare(measurement, found, self.environment)
         verdict = judge(comparison, limit)
+        if measurement.unsteady and not _is_steady(measurement, limit):
+            verdict = Verdict.nondeterministic
         result = measured_result(measurement, found, comparison, verdict, limit)
         if isinstance(found, Missing):
             others = self.store.other_environments(nodeid)
             if others:
                 line = f"other environments have one: {', '.join(others)}"
                 result = replace(result, detail=(line,))
-        self._measured[nodeid] = measurement
+        if measurement.layouts:
+            self._moving |= moving_functions((measurement.profile, *measurement.layouts))
+        self._open.pop(nodeid, None)
+        suspected = verdict in (Verdict.regressed, Verdict.improved)
+        if not self._is_stored(found, measurement) and (suspected or self._writes(result)):
+            self._open[nodeid] = zlib.compress(pickle.dumps(measurement), 1)
         self.results[nodeid] = result
         return result
+
+    def _writes(self, result: TestResult) -> bool:
+        update, has_baseline = self.policy.update, isinstance(self._read[result.nodeid], Found)
+        return update is not None and should_write(result.verdict, update, has_baseline)
+
+    def _measurement(self, nodeid: str) -> Measurement:
+        measurement = pickle.loads(zlib.decompress(self._open[nodeid]))
+        assert isinstance(measurement, Measurement)
+        return measurement
+
+    def unsettled(self) -> Iterator[Measurement]:
+        """What has to be measured in more layouts: suspicions, and what is about to be stored."""
+        for nodeid in list(self._open):
+            measurement = self._measurement(nodeid)
+            if not measurement.layouts and (
+                self._writes(self.results[nodeid]) or self.results[nodeid].denoised_ir is not None
+            ):
+                yield measurement
+
+    def _is_stored(
+        self, found: Missing | Found | InstrcountError, measurement: Measurement
+    ) -> bool:
+        """Whether the baseline holds this very count."""
+        if not isinstance(found, Found) or found.baseline.denoised is None:
+            return False
+        old = found.baseline
+        new = to_baseline(measurement, self.environment)
+        return replace(new, denoised=old.denoised) == old
+
+    def _known_noise(self) -> dict[str, int]:
+        """What any test of this run has shown to be noise, now or when its baseline was made."""
+        known: dict[str, int] = {}
+        for found in self._read.values():
+            if isinstance(found, Found) and found.baseline.denoised is not None:
+                known |= found.baseline.denoised.noise.functions
+        return known | dict.fromkeys(self._moving, 0)
 
     def fail(self, nodeid: str, limit: Limit, reason: str) -> TestResult:
         """Record a test without a count, and why."""
@@ -90,13 +140,15 @@ class Rulings:
         if self.policy.update is None:
             return 0
         changed = 0
-        for nodeid, measurement in self._measured.items():
+        known = self._known_noise()
+        for nodeid in self._open:
             result = self.results[nodeid]
-            readable = isinstance(self._read[nodeid], Found)
-            if should_write(result.verdict, self.policy.update, readable):
-                written = self.store.write(measurement, self.environment)
+            if self._writes(result):
+                measurement = self._measurement(nodeid)
+                baseline = to_baseline(measurement, self.environment, known)
+                written = self.store.write(baseline)
                 changed += written
-                self.results[nodeid] = replace(result, written=written)
+                self.results[nodeid] = replace(stored_result(result, baseline), written=written)
         return changed
 
     def failing(self) -> list[TestResult]:
@@ -128,3 +180,10 @@ class Rulings:
                 gone.append(path)
                 self.results[owner] = TestResult(owner, Verdict.stale, None, None, None, limit)
         return gone
+
+
+def _is_steady(measurement: Measurement, limit: Limit) -> bool:
+    """Whether the two counts of the usual layout are the same within the limit."""
+    both = (measurement.profile, measurement.layouts[0])
+    first, second = (GatedCount(clean(p, Noise()).total, measurement.calls) for p in both)
+    return judge_counts(Gated(first, second), limit) is Verdict.unchanged

@@ -2,6 +2,7 @@
 
 History of the schema (every version stays readable; a sample of each is in tests/data/baselines):
 1: counts per test and per function, as measured; facts of the environment; versions of packages
+2: the denoised count, its spread over layouts, and the noise that was taken out
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.denoised import Denoised, denoise_layouts
+from pytest_instrcount.gate.fold import OTHER, fold_rows
 from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
 from pytest_instrcount.gate.names import remeasure, shown_path
-from pytest_instrcount.gate.rules import OTHER, fold_rows
 
 #: The version that is written; older ones are read, newer ones refused.
-SCHEMA = 1
+SCHEMA = 2
 #: Bytes of the longest file that is read or written.
 LARGEST_FILE = 5_000_000
 
 _LARGEST_COUNT = 2**63 - 1
+_DENOISED_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
 _KEYS = frozenset(
     (
         "schema",
@@ -60,6 +64,8 @@ class Baseline:
     environment: Mapping[str, str]
     #: distribution name -> version
     packages: Mapping[str, str]
+    #: None in a file of schema 1: then the raw count is compared
+    denoised: Denoised | None = None
 
     @property
     def ir(self) -> int:
@@ -67,8 +73,20 @@ class Baseline:
         return per_call(self.total_ir, self.calls)
 
 
-def to_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Baseline:
-    """The baseline that a measurement becomes: rows folded, facts added; nothing is written."""
+def to_baseline(
+    measurement: Measurement,
+    environment: Mapping[str, str],
+    known: Mapping[str, int] | None = None,
+) -> Baseline:
+    """The baseline that a measurement becomes: rows folded, facts added; nothing is written.
+
+    ``known`` are functions that other tests of this environment have shown to be noise.
+    """
+    # The first of the layouts is the usual one, counted as every check counts it: without a pilot,
+    # whose own calls are among the calls that Callgrind counts.
+    profiles = measurement.layouts or (measurement.profile,)
+    if measurement.unsteady:
+        profiles += (measurement.profile,)
     return Baseline(
         nodeid=measurement.nodeid,
         total_ir=measurement.total_ir,
@@ -78,6 +96,7 @@ def to_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Bas
         rows=fold_rows(measurement.rows, measurement.total_ir),
         environment=dict(environment),
         packages=dict(measurement.packages),
+        denoised=denoise_layouts(profiles, find_noise(profiles, known)),
     )
 
 
@@ -85,7 +104,7 @@ def render_baseline(baseline: Baseline) -> str:
     """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
     rows = {name: [row.ir, row.calls] for name, row in baseline.rows.items()}
     values: dict[str, object] = {
-        "schema": SCHEMA,
+        "schema": 1 if baseline.denoised is None else SCHEMA,
         "nodeid": baseline.nodeid,
         "ir": baseline.ir,
         "total_ir": baseline.total_ir,
@@ -96,8 +115,22 @@ def render_baseline(baseline: Baseline) -> str:
         "packages": dict(baseline.packages),
         "functions": rows,
     }
+    if baseline.denoised is not None:
+        values["denoised"] = _render_denoised(baseline.denoised)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _render_denoised(denoised: Denoised) -> dict[str, object]:
+    return {
+        "rules": denoised.noise.rules,
+        "noisy": dict(sorted(denoised.noise.functions.items())),
+        "total": denoised.total,
+        "low": denoised.low,
+        "high": denoised.high,
+        "layouts": denoised.layouts,
+        "residuals": {kind: list(ends) for kind, ends in sorted(denoised.residuals.items())},
+    }
 
 
 def _render_value(value: object) -> str:
@@ -166,8 +199,9 @@ def _validated(found: object) -> Baseline:
     schema = _count(found, "schema", least=1)
     if schema > SCHEMA:
         raise _Newer(schema)
-    if found.keys() != _KEYS:
-        odd = sorted(str(key) for key in found.keys() ^ _KEYS)
+    keys = _KEYS if schema == 1 else _KEYS | {"denoised"}
+    if found.keys() != keys:
+        odd = sorted(str(key) for key in found.keys() ^ keys)
         raise _Invalid(f"missing or unknown keys: {', '.join(ascii(key) for key in odd[:5])}")
     isolation = _text(found, "isolation")
     if isolation not in ISOLATIONS:
@@ -178,16 +212,47 @@ def _validated(found: object) -> Baseline:
     functions = found["functions"]
     if not isinstance(functions, dict):
         raise _Invalid("functions is not an object")
+    rows = {str(name): _row(name, value) for name, value in functions.items()}
     return Baseline(
         nodeid=_text(found, "nodeid"),
         total_ir=total_ir,
         calls=calls,
         warmup=_count(found, "warmup"),
         isolation=isolation,
-        rows={name: _row(name, value) for name, value in functions.items()},
+        rows=rows,
         environment=_texts(found, "environment"),
         packages=_texts(found, "packages"),
+        denoised=None if schema == 1 else _denoised(found["denoised"]),
     )
+
+
+def _denoised(found: object) -> Denoised:
+    if not isinstance(found, dict) or found.keys() != _DENOISED_KEYS:
+        raise _Invalid("denoised is not an object with the right keys")
+    noisy, residuals = found["noisy"], found["residuals"]
+    if not isinstance(noisy, dict) or not isinstance(residuals, dict):
+        raise _Invalid("denoised: noisy or residuals is not an object")
+    total, low, high = (_count(found, key) for key in ("total", "low", "high"))
+    if not low <= total <= high:
+        raise _Invalid("denoised: total is not between low and high")
+    return Denoised(
+        noise=Noise(
+            _count(found, "rules", least=1), {str(name): _count(noisy, name) for name in noisy}
+        ),
+        total=total,
+        low=low,
+        high=high,
+        residuals={str(kind): _ends(residuals[kind]) for kind in residuals},
+        layouts=_count(found, "layouts", least=1),
+    )
+
+
+def _ends(found: object) -> tuple[int, int]:
+    if isinstance(found, list) and len(found) == 2:
+        low, high = found
+        if type(low) is int and type(high) is int and -_LARGEST_COUNT <= low <= high:
+            return low, min(high, _LARGEST_COUNT)
+    raise _Invalid("denoised: a residual is not [low, high]")
 
 
 def _count(found: Mapping[str, object], key: str, least: int = 0) -> int:

@@ -1,13 +1,15 @@
-"""RunSummary -> the JSON report, schema docs/reference/schemas/report-1.json.
+"""RunSummary -> the JSON report, schema docs/reference/schemas/report-2.json.
 
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
+2: also denoised_ir, spread, detects
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+from fractions import Fraction
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
@@ -16,14 +18,14 @@ from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import RunSummary, TestResult
 
 #: The version that is written.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
     >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
-    {'schema': 1, 'environment': {'valgrind': '3.19.0'}, 'tests': []}
+    {'schema': 2, 'environment': {'valgrind': '3.19.0'}, 'tests': []}
     """
     return {
         "schema": SCHEMA,
@@ -38,9 +40,16 @@ def _test_dict(result: TestResult) -> dict[str, object]:
         "verdict": result.verdict.value,
         "ir": result.ir,
         "baseline_ir": result.baseline_ir,
-        "delta": None if result.delta is None else float(result.delta),
+        "denoised_ir": result.denoised_ir,
+        "delta": _number(result.delta),
+        "spread": _number(result.spread),
+        "detects": _number(result.detects),
         "limit": str(result.limit),
     }
+
+
+def _number(fraction: Fraction | None) -> float | None:
+    return None if fraction is None else float(fraction)
 
 
 def write_report(path: Path, summary: RunSummary) -> None:

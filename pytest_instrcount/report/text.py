@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from tabulate import tabulate
 
+from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.moves import changed_packages, moved_together
+from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.words import (
     count,
     cut_left,
     cut_right,
+    detects,
     percent,
     quotient,
     short_name,
 )
 
-_HEADERS = ("test", "baseline", "now", "delta", "limit")
+_HEADERS = ("test", "baseline", "now", "delta", "limit", "detects")
 _NARROWEST_NAME = 8
 _WIDEST_LIMIT = 16
 # Functions below a row with -vv, and in the text of a failure.
@@ -57,12 +61,18 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         for result in summary.results
         if verbosity > 0 or result.verdict is not Verdict.unchanged
     ]
-    lines = _table(shown, width, functions=verbosity > 1)
+    lines = _table(shown, width, verbosity)
     lines.append(render_totals(summary))
     if summary.updating:
         written = sum(result.written for result in summary.results)
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
-    for note in (*moved_together(summary.results), *summary.notes):
+    notes = (
+        *moved_together(summary.results),
+        *blind_limits(summary.results),
+        *unsteady_tests(summary.results),
+        *summary.notes,
+    )
+    for note in notes:
         lines += _wrapped(note, width)
     acceptable = any(result.verdict in ACCEPTABLE for result in summary.results)
     if acceptable and summary.update_command and not summary.updating:
@@ -80,27 +90,30 @@ def render_totals(summary: RunSummary) -> str:
     return "instrcount: " + (", ".join(counts) or "no test measured")
 
 
-def _table(results: Sequence[TestResult], width: int, *, functions: bool) -> list[str]:
+def _table(results: Sequence[TestResult], width: int, verbosity: int) -> list[str]:
     if not results:
         return []
-    rows = [_cells(result) for result in results]
+    columns = len(_HEADERS) if verbosity > 0 else len(_HEADERS) - 1
+    headers = _HEADERS[:columns]
+    rows = [_cells(result)[:columns] for result in results]
     # tabulate's "simple" gives a header two columns more than its text, and two between columns
     taken = sum(
-        2 + max(len(_HEADERS[column]) + 2, *(len(row[column]) for row in rows))
-        for column in range(1, len(_HEADERS))
+        2 + max(len(headers[column]) + 2, *(len(row[column]) for row in rows))
+        for column in range(1, columns)
     )
     name_width = max(_NARROWEST_NAME, width - taken)
     lines = tabulate(
         [(cut_left(result.nodeid, name_width), *row[1:]) for result, row in zip(results, rows)],
-        headers=_HEADERS,
+        headers=headers,
         tablefmt="simple",
         disable_numparse=True,
-        colalign=("left", "right", "right", "right", "right"),
+        colalign=("left", *["right"] * (columns - 1)),
     ).splitlines()
     table = lines[:2]
     for result, line in zip(results, lines[2:]):
         table.append(line)
-        if functions:
+        if verbosity > 1:
+            table += [f"    {one}" for one in _taken_lines(result)]
             moved = _function_lines(result.functions[:_MOST_FUNCTIONS], width - 4)
             if len(result.functions) > _MOST_FUNCTIONS:
                 moved.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
@@ -114,7 +127,22 @@ def _cells(result: TestResult) -> tuple[str, ...]:
     if result.delta is not None:
         delta = percent(result.delta, beyond=result.limit.relative)
     limit = cut_right(str(result.limit), _WIDEST_LIMIT)
-    return ("", count(result.baseline_ir), count(result.ir), delta, limit)
+    seen = detects(result.detects)
+    return ("", count(result.baseline_ir), count(result.ir), delta, limit, seen)
+
+
+def _taken_lines(result: TestResult) -> list[str]:
+    """A line for each kind of noise: what was taken out of a call, and what it was priced at."""
+
+    def per_call(number: int) -> str:
+        return quotient(Fraction(number, result.calls))
+
+    return [
+        f"{kind}: {per_call(taken.ir)} ir in {per_call(taken.calls)} calls "
+        f"count as {per_call(taken.priced)}"
+        for kind, taken in result.taken.items()
+        if taken != Taken(0, 0, 0)
+    ]
 
 
 def _function_lines(functions: Sequence[FunctionDelta], width: int) -> list[str]:
@@ -200,15 +228,32 @@ def _why(result: TestResult, width: int) -> list[str]:
         return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
     if verdict is Verdict.improved:
         why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
-        return [why, *changed_packages(result.packages_changed)]
+        return [*_denoised_line(result), why, *changed_packages(result.packages_changed)]
     if verdict is Verdict.regressed:
         grown = [delta for delta in result.functions if delta.ir > 0][:_MOST_CAUSES]
-        lines = ["grew most, per call of the test:"] if grown else []
+        lines = _denoised_line(result)
+        lines += ["grew most, per call of the test:"] if grown else []
         lines += [f"  {line}" for line in _function_lines(grown, width - 4)]
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.failed:
         return _reason(result)[1:]
+    if verdict is Verdict.nondeterministic:
+        lines = ["the same call in two equal processes; most often a clock, threads, I/O or a"]
+        lines.append("random number without a seed; these functions differ most:")
+        lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:_MOST_CAUSES]]
+        return lines if result.unsteady else _reason(result)
     return _reason(result) if result.reason else []
+
+
+def _denoised_line(result: TestResult) -> list[str]:
+    """The counts that were compared, where they are not the raw ones, and what they tell apart."""
+    if result.denoised_ir is None:
+        return []
+    seen = f"detects {detects(result.detects)}"
+    if (result.denoised_baseline_ir, result.denoised_ir) == (result.baseline_ir, result.ir):
+        return [seen]
+    counts = f"{count(result.denoised_baseline_ir)} -> {count(result.denoised_ir)}"
+    return [f"without layout noise: Ir {counts}, {seen}"]
 
 
 def _reason(result: TestResult) -> list[str]:

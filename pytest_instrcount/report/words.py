@@ -71,6 +71,15 @@ def percent(fraction: Fraction, *, beyond: Fraction | None = None) -> str:
     return f"{sign}{text} %"
 
 
+def detects(fraction: Fraction | None) -> str:
+    """The smallest growth that a test can see; ``-`` where it is not known.
+
+    >>> detects(Fraction(1, 5000)), detects(None)
+    ('>= 0.02 %', '-')
+    """
+    return "-" if fraction is None else ">= " + percent(fraction).removeprefix("+")
+
+
 def _rounded(number: Fraction) -> int:
     """Half away from zero, so that a number and its negative look alike."""
     size = (2 * abs(number) + 1) // 2

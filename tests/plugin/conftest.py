@@ -63,6 +63,8 @@ class FakeValgrind:
     #: instructions of one call, for a test that is not in ``costs``
     usual: int = 10_000
     costs: dict[str, int | Costs] = field(default_factory=dict)
+    #: what a test costs when it is asked for again: in the usual layout, then in the others
+    again: dict[str, Sequence[int | Costs]] = field(default_factory=dict)
     #: files of tests/data/callgrind in the place of made dumps
     recorded: dict[str, tuple[str, ...]] = field(default_factory=dict)
     problems: dict[str, Problem] = field(default_factory=dict)
@@ -82,8 +84,19 @@ class FakeValgrind:
 
     @property
     def orders(self) -> dict[str, Order]:
-        """What the last run asked for, by nodeid."""
-        return {order.nodeid: order for order in self.started[-1].orders}
+        """What the last run asked for at first, by nodeid."""
+        found: dict[str, Order] = {}
+        for order in self.started[-1].orders:
+            found.setdefault(order.nodeid, order)
+        return found
+
+    @property
+    def layouts(self) -> dict[str, list[int]]:
+        """The layouts that the last run asked for, by the name of the test."""
+        found: dict[str, list[int]] = {}
+        for order in self.started[-1].orders:
+            found.setdefault(_test_name(order.nodeid), []).append(order.layout)
+        return found
 
     def find(self, name: str) -> tuple[str, str]:
         """In the place of ``facts.find_valgrind``."""
@@ -92,9 +105,11 @@ class FakeValgrind:
             raise self.version
         return name, self.version
 
-    def cost_of(self, name: str) -> Costs:
+    def cost_of(self, name: str, layout: int, *, again: bool) -> Costs:
         """Per call of the test."""
         cost = self.costs.get(name, self.usual)
+        if again and name in self.again:
+            cost = self.again[name][layout]
         if isinstance(cost, int):
             return {"work.c:work": cost - cost // 4, "ceval.c:eval": cost // 4}
         return cost
@@ -127,7 +142,8 @@ class FakeZygote:
         first = len(self.orders)
         items = {item.nodeid: item for item in self._valgrind.sessions[-1].items}
         for order in orders:
-            self._results[len(self.orders)] = self._fork(items[order.nodeid], order)
+            again = any(each.nodeid == order.nodeid for each in self.orders)
+            self._results[len(self.orders)] = self._fork(items[order.nodeid], order, again=again)
             self.orders.append(order)
         return first
 
@@ -148,13 +164,14 @@ class FakeZygote:
         os.close(self._scratch.lock)
         shutil.rmtree(self._scratch.path)
 
-    def _fork(self, item: pytest.Item, order: Order) -> str:
+    def _fork(self, item: pytest.Item, order: Order, *, again: bool) -> str:
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
             try:
-                child = TestChild(self._valgrind, item, order, self._scratch.path)
+                cost = self._valgrind.cost_of(item.name, order.layout, again=again)
+                child = TestChild(self._valgrind, item, order, self._scratch.path, cost)
                 text = json.dumps(child.run(), default=str)
             except BaseException:
                 text = f"the fake failed\n{traceback.format_exc()}"
@@ -175,8 +192,14 @@ class TestChild:
     __test__ = False
 
     def __init__(
-        self, valgrind: FakeValgrind, item: pytest.Item, order: Order, scratch: Path
+        self,
+        valgrind: FakeValgrind,
+        item: pytest.Item,
+        order: Order,
+        scratch: Path,
+        cost: Costs,
     ) -> None:
+        self._cost = cost
         self._valgrind = valgrind
         self._item: Any = item
         self._order = order
@@ -301,7 +324,7 @@ class TestChild:
                 Path(shutil.copy(RECORDED / source, f"{stem}.{number}"))
                 for number, source in enumerate(self._valgrind.recorded[name], 1)
             ]
-        counted = {**self._valgrind.cost_of(name), **SWITCH}
+        counted = {**self._cost, **SWITCH}
         return [
             write_dump(stem.with_name(f"{stem.name}.1"), counted, calls),
             write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.counts.noise import Noise, Taken
+from pytest_instrcount.counts.rules import RULES_VERSION, rule_of
 from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.compare import (
     Delta,
@@ -19,12 +22,14 @@ from pytest_instrcount.gate.compare import (
     New,
     compare,
     differing,
-    gated,
     growth,
 )
 from pytest_instrcount.gate.measurement import Measurement
 
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
+ALLOCATE = rule_of("obmalloc.c:PyObject_Malloc")
+assert ALLOCATE is not None
+PRICE = ALLOCATE.price
 
 
 def measurement(
@@ -77,7 +82,7 @@ def test_another_way_of_measuring_is_incomparable() -> None:
     assert compare(other, found(old), FACTS) == Incomparable(
         (("isolation", "fork", "process"), ("warmup", "20", "1"))
     )
-    assert delta(old, Measurement("t.py::a", 5000, 5, 20, "fork", {}, {})).fraction == 0
+    assert delta(old, Measurement("t.py::a", 5000, 5, 20, "fork", {}, {})).gated.fraction == 0
 
 
 def test_no_facts_are_the_same_facts() -> None:
@@ -115,15 +120,85 @@ def test_growth_is_exact(
 ) -> None:
     """Per call, unrounded; from zero there is no fraction."""
     assert growth(GatedCount(*old), GatedCount(*new)) == fraction
-    assert delta(measurement(*old), measurement(*new)).fraction == fraction
+    assert delta(measurement(*old), measurement(*new)).gated.fraction == fraction
 
 
-def test_gated_is_the_raw_count() -> None:
-    """Of a measurement and of a baseline alike."""
-    new = measurement(1005, 10)
-    assert gated(new) == gated(to_baseline(new, FACTS)) == GatedCount(1005, 10)
-    assert gated(new).ir == 101
-    assert gated(new).exact == Fraction(201, 2)
+def profile(allocations: int, price: int, rest: int = 10_000) -> Profile:
+    """So many allocations of this price, called by a function that costs the rest."""
+    ir = allocations * price
+    rows = {"a.c:f": Row(rest, 1), "obmalloc.c:PyObject_Malloc": Row(ir, allocations)}
+    return Profile(rest + ir, rows, {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(ir, allocations)}})
+
+
+def measured(first: Profile, *layouts: Profile) -> Measurement:
+    return Measurement(
+        "t.py::a", first.total, 1, 20, "fork", first.rows, {}, first.callers, layouts
+    )
+
+
+def test_dearer_allocations_are_noise_and_more_of_them_are_not() -> None:
+    """What an allocation costs depends on the layout; how many there are does not."""
+    old = measured(profile(10, 70), profile(10, 70), profile(10, 85))
+    assert delta(old, measured(profile(10, 80))).gated.fraction == 0
+    grown = delta(old, measured(profile(12, 80))).gated
+    assert grown.fraction == Fraction(2 * PRICE, 10_000 + 10 * PRICE)
+    assert grown.taken["memory"] == Taken(ir=12 * 80, calls=12, priced=12 * PRICE)
+
+
+def test_what_no_layout_explains_is_counted_after_all() -> None:
+    """Allocations that cost ten times as much are not noise; the margin is taken off."""
+    old = measured(profile(10, 80), profile(10, 80), profile(10, 80))
+    gated = delta(old, measured(profile(10, 800))).gated
+    margin = (10_000 + 10 * PRICE) // 100 + 10 * PRICE
+    assert gated.new.total == 10_000 + 10 * PRICE + 7200 - margin
+
+
+def allocating(*allocations: int) -> Measurement:
+    """So many allocations, layout by layout."""
+    return measured(*(profile(number, 80) for number in allocations))
+
+
+def total(allocations: int) -> int:
+    return 10_000 + allocations * PRICE
+
+
+@pytest.mark.parametrize(
+    ("layouts", "then", "now"),
+    [
+        ((20, 20, 15, 20), 8, 15),
+        ((20, 20, 20, 20), 12, 20),
+        ((2, 2, 5, 5), 8, 2),
+        ((10, 10, 8, 12), 8, 8),
+        ((5, 5, 20, 20), 8, 8),
+    ],
+)
+def test_several_layouts_say_what_all_of_them_agree_on(
+    layouts: tuple[int, ...], then: int, now: int
+) -> None:
+    """The least of usual, smallest and largest; nothing where one grew and another fell."""
+    gated = delta(allocating(10, 10, 8, 12), allocating(*layouts)).gated
+    assert (gated.old.total, gated.new.total) == (total(then), total(now))
+    assert gated.detects == Fraction(2 * 4 * PRICE, total(10))
+
+
+def test_a_baseline_of_schema_1_is_compared_as_it_was_counted() -> None:
+    """Nothing is known of its noise."""
+    old = replace(to_baseline(measured(profile(10, 70)), FACTS), denoised=None)
+    comparison = compare(measured(profile(10, 80)), Found(old), FACTS)
+    assert isinstance(comparison, Delta)
+    assert comparison.gated.fraction == Fraction(100, 10_700)
+    assert comparison.gated.detects == 0
+
+
+def test_other_rules_are_incomparable() -> None:
+    """A count that was cleaned by other rules says nothing about this one."""
+    old = to_baseline(measured(profile(10, 70)), FACTS)
+    assert old.denoised is not None
+    old = replace(old, denoised=replace(old.denoised, noise=Noise(RULES_VERSION + 1)))
+    new = measured(profile(10, 70))
+    assert compare(new, Found(old), FACTS) == Incomparable(
+        (("rules", str(RULES_VERSION + 1), str(RULES_VERSION)),)
+    )
 
 
 def test_function_deltas_are_per_call_and_sorted_by_size() -> None:

@@ -37,8 +37,9 @@ def test_the_words_of_the_report() -> None:
         ("1%", (1000, 1), (989, 1), Verdict.improved),
         ("1%", (1000, 1), (10_101, 10), Verdict.regressed),
         ("1%", (10_000, 10), (1000, 1), Verdict.unchanged),
-        ("0", (1000, 1), (1001, 1), Verdict.regressed),
-        ("0", (1000, 1), (999, 1), Verdict.improved),
+        ("0", (1000, 1), (1002, 1), Verdict.regressed),
+        ("0", (1000, 1), (998, 1), Verdict.improved),
+        ("0", (1000, 1), (1001, 1), Verdict.unchanged),  # not told from noise
         ("5ir", (1000, 1), (1005, 1), Verdict.unchanged),
         ("50%|5ir", (1000, 1), (1006, 1), Verdict.regressed),
         ("1%", (0, 1), (0, 1), Verdict.unchanged),

@@ -16,9 +16,19 @@ from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.report.json import report_dict, write_report
 
-SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-1.json"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-2.json"
 LIMIT = parse_limit("1%|5000ir")
-MOVED = TestResult("t.py::a", Verdict.regressed, 1020, 1000, Fraction(1, 50), LIMIT)
+MOVED = TestResult(
+    "t.py::a",
+    Verdict.regressed,
+    1020,
+    1000,
+    Fraction(1, 50),
+    LIMIT,
+    denoised_ir=990,
+    spread=Fraction(1, 10_000),
+    detects=Fraction(1, 5000),
+)
 FAILED = TestResult("t.py::b", Verdict.failed, None, None, None, LIMIT, reason="segfault")
 
 
@@ -32,7 +42,7 @@ def test_report_of_two_tests() -> None:
     """Integers stay integers, the delta is a fraction, what is not known is null."""
     summary = RunSummary((MOVED, FAILED), {"valgrind": "3.19.0", "glibc": "2.36"})
     assert report_dict(summary) == {
-        "schema": 1,
+        "schema": 2,
         "environment": {"glibc": "2.36", "valgrind": "3.19.0"},
         "tests": [
             {
@@ -40,7 +50,10 @@ def test_report_of_two_tests() -> None:
                 "verdict": "regressed",
                 "ir": 1020,
                 "baseline_ir": 1000,
+                "denoised_ir": 990,
                 "delta": 0.02,
+                "spread": 0.0001,
+                "detects": 0.0002,
                 "limit": "+1 % | 5,000 ir",
             },
             {
@@ -48,7 +61,10 @@ def test_report_of_two_tests() -> None:
                 "verdict": "failed",
                 "ir": None,
                 "baseline_ir": None,
+                "denoised_ir": None,
                 "delta": None,
+                "spread": None,
+                "detects": None,
                 "limit": "+1 % | 5,000 ir",
             },
         ],
@@ -64,13 +80,15 @@ def test_facts_are_sorted() -> None:
 
 def test_report_of_nothing() -> None:
     """A run without tests is a report with none."""
-    assert report_dict(RunSummary((), {})) == {"schema": 1, "environment": {}, "tests": []}
+    assert report_dict(RunSummary((), {})) == {"schema": 2, "environment": {}, "tests": []}
 
 
 def test_values_are_plain() -> None:
     """No enum and no fraction is left for a reader to trip over."""
     (test,) = entries_of(RunSummary((MOVED,), {}))
-    assert [type(value) for value in test.values()] == [str, str, int, int, float, str]
+    assert [type(value) for value in test.values()] == [
+        *(str, str, int, int, int, float, float, float, str)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.compare import FunctionDelta, compare
@@ -267,7 +268,9 @@ def test_all_unchanged_is_one_line() -> None:
 def test_verbose_shows_all() -> None:
     """-v has a row for each test, in the order of the run."""
     lines = render_summary(summary(SAME, SLOWER), 1)
-    assert lines[2] == "tests/test_x.py::test_same        12,345  12,345      0 %     +1 %"
+    assert lines[2] == (
+        "tests/test_x.py::test_same        12,345  12,345      0 %     +1 %          -"
+    )
     assert lines[3].startswith("tests/test_x.py::test_slower ")
     assert not any("scan_once" in line for line in lines)
 
@@ -283,6 +286,27 @@ def test_very_verbose_shows_functions() -> None:
         "       +1 ir  1 -> 1 calls    a.c:fourth",
     ]
     assert lines[9].startswith("tests/test_x.py::test_same ")
+
+
+def test_very_verbose_shows_noise() -> None:
+    """What each kind of rule took out of a call, and what it counts instead; none that took nothing."""
+    taken = {"memory": Taken(300, 6, 480), "look-ups": Taken(0, 0, 0), "strings": Taken(7, 3, 75)}
+    noisy = dataclasses.replace(SAME, taken=taken, calls=3)
+    assert render_summary(summary(noisy), 2)[3:5] == [
+        "    memory: 100 ir in 2 calls count as 160",
+        "    strings: 2.3 ir in 1 calls count as 25",
+    ]
+    assert not any("memory" in line for line in render_summary(summary(noisy), 1))
+
+
+def test_compared_counts_are_shown_where_they_are_not_the_raw_ones() -> None:
+    """A failure says what was compared, and what the test can see."""
+    noisy = dataclasses.replace(
+        SLOWER, denoised_baseline_ir=12_000, denoised_ir=12_350, detects=Fraction(1, 5000)
+    )
+    assert render_failure(noisy, "pytest")[1] == (
+        "  without layout noise: Ir 12,000 -> 12,350, detects >= 0.02 %"
+    )
 
 
 def test_very_verbose_ends() -> None:
@@ -317,7 +341,7 @@ def test_only_the_name_is_cut() -> None:
     """A long name leaves room for all other columns, also where their headers are wider."""
     line = render_summary(summary(result(now=1, old=1, nodeid="x" * 200)), 1)[2]
     assert line.startswith("…xxx")
-    assert line.endswith("x           1      1      0 %     +1 %")
+    assert line.endswith("x           1      1      0 %     +1 %          -")
     assert len(line) == 80
 
 

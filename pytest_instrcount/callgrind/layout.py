@@ -1,0 +1,126 @@
+"""Another layout of memory on purpose: what moves a count then, unrelated changes move as well.
+
+Whatever decides where things lie is disturbed: pymalloc's pools, glibc's bins, the version tags of
+types, interned strings, code objects, and what code that every program shares has adapted to. It is
+done before a test file is imported, so that the objects of its modules lie elsewhere, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import enum
+import json
+import random
+import re
+import sys
+from collections import namedtuple
+from dataclasses import make_dataclass
+from typing import Any
+
+#: How many layouts there are beside the usual one.
+OTHER_LAYOUTS = 3
+
+#: All that lives on, so that what comes later lies elsewhere.
+_kept: list[Any] = []
+
+
+def disturb(layout: int) -> None:
+    """Fill memory as another program might have; layout 0 leaves it as it is.
+
+    The same number fills it in the same way, in every process.
+    """
+    if not layout:
+        return
+    pick = random.Random(layout)
+    _disturb_pools(pick)
+    _disturb_heap(pick)
+    _disturb_types(pick)
+    _disturb_strings(pick)
+    _disturb_code(pick)
+    _disturb_adaptation(pick)
+
+
+def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
+    kept = [each for each in made if pick.random() < share]
+    pick.shuffle(kept)
+    _kept.append(kept)
+
+
+def _disturb_pools(pick: random.Random) -> None:
+    for size in range(16, 512, 16):
+        _keep_some(pick, [bytes(size) for _ in range(pick.randrange(400))], pick.uniform(0.3, 0.9))
+    _keep_some(pick, [[None] * pick.randrange(9) for _ in range(500)], 0.5)
+    _keep_some(pick, [{n: n for n in range(pick.randrange(9))} for _ in range(300)], 0.5)
+    _keep_some(pick, [(n, float(n), str(n)) for n in range(pick.randrange(900))], 0.6)
+
+
+def _disturb_heap(pick: random.Random) -> None:
+    for number, low, high in ((300, 513, 5000), (20, 5000, 90_000)):
+        sizes = [pick.randrange(low, high) for _ in range(pick.randrange(number))]
+        _keep_some(pick, [bytearray(size) for size in sizes], 0.5)
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    libc.free.argtypes = [ctypes.c_void_p]
+    made = [libc.malloc(pick.randrange(16, 1100)) for _ in range(pick.randrange(300, 1200))]
+    pick.shuffle(made)
+    for pointer in made[: len(made) // 2]:
+        libc.free(pointer)
+
+
+def _disturb_types(pick: random.Random) -> None:
+    made = []
+    for number in range(pick.randrange(40, 160)):
+        kind: Any = type(f"Kind{number}", (), {"value": number, "call": lambda self: None})
+        kind.value, kind().call()
+        made.append(kind)
+    _keep_some(pick, made, 0.7)
+
+
+def _disturb_strings(pick: random.Random) -> None:
+    names = [f"name_{pick.randrange(10**9)}" for _ in range(pick.randrange(200, 2000))]
+    _keep_some(pick, [sys.intern(name) for name in names], 0.8)
+
+
+def _disturb_code(pick: random.Random) -> None:
+    lines = []
+    for number in range(pick.randrange(10, 60)):
+        lines.append(
+            f"def function_{number}(a, b={number}, *, c='{number}'): return a + {number / 2}"
+        )
+        lines.append(f"class Class{number}:\n    x = {number}\n    def method(self): return self.x")
+    namespace: dict[str, Any] = {"__name__": "layout"}
+    exec(compile("\n".join(lines), "layout", "exec"), namespace)
+    _kept.append(namespace)
+
+
+def _disturb_adaptation(pick: random.Random) -> None:
+    """Use, by another amount, library code that imports use as well: it specialises for its last users."""
+    parts = (
+        "a+",
+        "[b-d]",
+        "(e|f)*",
+        r"\d{2,4}",
+        "(?:g)?",
+        r"\s",
+        "(?P<h>i)",
+        "[^jk]",
+        "$",
+        r"\w+?",
+    )
+    for _ in range(pick.randrange(2, 9)):
+        _kept.append(
+            re.compile("".join(pick.sample(parts, pick.randrange(2, 9))), pick.choice((0, re.I)))
+        )
+    enum_of: Any = enum.Enum  # checkers want literals
+    for number in range(pick.randrange(1, 4)):
+        fields = [f"field{n}" for n in range(pick.randrange(1, 6))]
+        _kept.append(namedtuple(f"Row{number}", fields)(*fields))
+        _kept.append(make_dataclass(f"Record{number}", fields)(*fields))
+        kind: Any = enum_of(f"Choice{number}", fields)
+        _kept.append([kind(1), kind["field0"]])
+        json.loads(json.dumps({"fields": fields, "number": number}, indent=pick.choice((None, 1))))
+    parser = argparse.ArgumentParser(prog="layout")
+    for name in ("--one", "--two", "--three")[: pick.randrange(1, 4)]:
+        parser.add_argument(name, default=name, type=str)
+    _kept.append(parser.parse_args(["--one=1"] * pick.randrange(3)))

@@ -1,0 +1,60 @@
+"""What single tests cannot see: said with every result, not discovered as a flaky gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.report.words import detects, short_name
+
+_MOST_NAMED = 3
+
+
+def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
+    """One line that names the tests whose limit is below what they detect; empty if none.
+
+    >>> blind_limits([])
+    ()
+    """
+    return _line(
+        [
+            f"{short_name(result.nodeid)} ({result.limit}, detects {detects(result.detects)})"
+            for result in results
+            if _is_blind(result)
+        ],
+        "limit below what is told from noise: ",
+    )
+
+
+def _is_blind(result: TestResult) -> bool:
+    seen, limit = result.detects, result.limit
+    compared = result.denoised_baseline_ir or result.denoised_ir
+    if seen is None or compared is None:
+        return False
+    if limit.relative is not None and limit.relative < seen:
+        return True
+    return limit.absolute is not None and limit.absolute < seen * compared
+
+
+def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
+    """One line that names tests whose counts differ, within the limit, between equal processes.
+
+    >>> unsteady_tests([])
+    ()
+    """
+    return _line(
+        [
+            f"{short_name(result.nodeid)} ({result.unsteady[0]})"
+            for result in results
+            if result.unsteady and result.verdict is not Verdict.nondeterministic
+        ],
+        "not deterministic, though within the limit: ",
+    )
+
+
+def _line(named: list[str], text: str) -> tuple[str, ...]:
+    if not named:
+        return ()
+    more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (text + ", ".join(named[:_MOST_NAMED]) + more,)

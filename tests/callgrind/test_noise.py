@@ -1,0 +1,105 @@
+"""What the gate compares: immune to what is unrelated, open to what allocates more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.valgrind
+
+SUITE = """
+import json
+import pytest
+
+RECORDS = [{"name": f"record {n}", "tags": ["a", "b", str(n)], "size": n / 7} for n in range(40)]
+
+class Shape:
+    def __init__(self, sides):
+        self.sides = sides
+
+    def double(self):
+        return Shape([2 * side for side in self.sides])
+
+@pytest.mark.instrcount(max_delta="0.1%")
+def test_json():
+    assert json.loads(json.dumps(RECORDS)) == RECORDS
+
+@pytest.mark.instrcount(max_delta="0.1%", isolation="process")
+def test_process():
+    seen = {}
+    for n in range(300):
+        seen.setdefault(f"key {n % 17}", []).append((n, str(n)))
+    assert len(seen) == 17
+
+@pytest.mark.instrcount(max_delta="0.1%")
+def test_objects():
+    shapes = [Shape([n, n + 1, n + 2]) for n in range(100)]
+    assert sum(shape.double().sides[0] for shape in shapes) == 9900
+"""
+
+UNRELATED = '''
+import decimal, wave, xmlrpc.client
+
+LIVE = [[n, {n: str(n)}] for n in range(3000)]
+
+class Another:
+    """It has methods that nobody calls."""
+    name = "another"
+
+    def method(self, *, option=None):
+        return self.name, option
+
+@pytest.mark.parametrize("n", range(20))
+def test_unrelated(n):
+    assert Another().method()[0] == "another"
+'''
+
+
+def test_unrelated_changes_move_nothing(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """Raw counts move; what is gated does not, and a list more in each of 100 calls is seen."""
+    project.makepyfile(test_suite=SUITE)
+    result, first = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=3)
+    for test in first.values():
+        assert test["spread"] < 0.002
+
+    project.makepyfile(test_suite=SUITE + UNRELATED)
+    result, moved = run()
+    result.assert_outcomes(passed=23)
+    for test in moved.values():
+        assert abs(test["delta"]) < 0.0005, test
+    assert any(test["ir"] != test["baseline_ir"] for test in moved.values())
+    assert max(abs(test["ir"] / test["baseline_ir"] - 1) for test in moved.values()) > 0.001
+
+    more = SUITE.replace("return Shape([2 * side", "self.sides.copy(); return Shape([2 * side")
+    project.makepyfile(test_suite=more + UNRELATED)
+    result, grown = run()
+    result.assert_outcomes(passed=23, failed=1)
+    verdicts = {nodeid.rpartition("::")[2]: test["verdict"] for nodeid, test in grown.items()}
+    assert verdicts == {
+        "test_json": "unchanged",
+        "test_process": "unchanged",
+        "test_objects": "regressed",
+    }
+
+
+def test_not_deterministic(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """A test that reads the clock is named, and no baseline is made of it."""
+    project.makepyfile(
+        test_clock="""
+        import time
+        import pytest
+
+        @pytest.mark.instrcount
+        def test_clock():
+            for _ in range(time.time_ns() // 1000 % 1000):
+                str(1.5)
+        """
+    )
+    result, tests = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=1, failed=1)
+    (test,) = tests.values()
+    assert test["verdict"] == "nondeterministic"
+    assert not list(project.path.glob("instrcount_baselines/**/*.json"))
