@@ -6,6 +6,7 @@ counts. The finder below asks for the names it needs instead. Only then is site 
 imported.
 """
 
+import marshal
 import sys
 
 del sys.path[0]  # the folder of this script; what the user had comes back below
@@ -56,7 +57,9 @@ class NotingLoader(machinery.SourceFileLoader):
 
     def source_to_code(self, data, path, *, _optimize=-1):
         NotingLoader.compiled += 1
-        return super().source_to_code(data, path, _optimize=_optimize)
+        code = super().source_to_code(data, path, _optimize=_optimize)
+        # As it would be read from a file: else its strings are not interned as those are (3.13).
+        return marshal.loads(marshal.dumps(code))
 
 
 _FILE, _FOLDER, _NOTHING = "file", "folder", "nothing"
@@ -98,31 +101,37 @@ site.main()
 
 import json  # noqa: E402
 import os  # noqa: E402
-from importlib import metadata  # noqa: E402
 
 with open(sys.argv[1], encoding="utf-8") as _file:
     _plan = json.load(_file)
 if _plan["pythonpath"]:
     os.environ["PYTHONPATH"] = _plan["pythonpath"]
 sys.dont_write_bytecode = _plan["dont_write_bytecode"]
-_installed = _plan["installed"]
-_listed = metadata.FastPath.children
-
-
-def _children(self):
-    """In the place of ``FastPath.children``, which lists a folder to find what is installed there.
-
-    The pytest outside has looked; this process makes no object for each name in a folder.
-    """
-    names = _installed.get(self.root)
-    return _listed(self) if names is None else names
-
-
-metadata.FastPath.children = _children
-
 sys.path[:] = _plan["sys_path"]
-sys.argv[:] = ["pytest"]
 
-import pytest_instrcount.callgrind.inside as _inside  # noqa: E402
+
+def _say_what_is_installed(installed):
+    """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
+
+    This process then makes no object for each name in a folder.
+    """
+    from importlib import metadata
+
+    listed = metadata.FastPath.children
+
+    def children(self):
+        names = installed.get(self.root)
+        return listed(self) if names is None else names
+
+    metadata.FastPath.children = children
+
+
+if _plan.get("kind") == "statements":
+    sys.argv[:] = [""]
+    import pytest_instrcount.callgrind.statement as _inside
+else:
+    _say_what_is_installed(_plan["installed"])
+    sys.argv[:] = ["pytest"]
+    import pytest_instrcount.callgrind.inside as _inside
 
 _inside.main(_plan, NotingLoader)
