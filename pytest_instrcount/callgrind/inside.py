@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -120,6 +121,7 @@ class Zygote:
         self._plan = plan
         self._loader = loader
         self._sink = io.StringIO()
+        self._functions: list[FunctionType] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -136,7 +138,9 @@ class Zygote:
             self._leave_to_child()
             rehearse(self._plan["scratch"], requests, TestChild, silence_reporter)
         random.seed(0)
+        gc.unfreeze()  # the rehearsal has frozen all that there was
         gc.collect()
+        self._functions = functions_alive()
         gc.freeze()
         self._line.channel.adopt()
         self._line.channel.send(
@@ -179,6 +183,8 @@ class Zygote:
         child = TestChild(session, self._sink, self._loader)
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
+        # what an import did with library code must not decide how a test finds it
+        forget_adaptation([*self._functions, *functions_alive()])
         gc.collect()
         gc.freeze()
         line.channel.send(
@@ -203,6 +209,25 @@ class CollectListener:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.problems.append(str(report.longrepr))
+
+
+def functions_alive() -> list[FunctionType]:
+    """The Python functions that the collector knows and has not frozen."""
+    return [each for each in gc.get_objects() if type(each) is FunctionType]
+
+
+def forget_adaptation(functions: list[FunctionType]) -> None:
+    """Give functions code that has not adapted to anything yet."""
+    made: dict[int, tuple[CodeType, CodeType]] = {}
+
+    def fresh(code: CodeType) -> CodeType:
+        if id(code) not in made:
+            consts = tuple(fresh(c) if type(c) is CodeType else c for c in code.co_consts)
+            made[id(code)] = code, code.replace(co_consts=consts)
+        return made[id(code)][1]
+
+    for each in functions:
+        each.__code__ = fresh(each.__code__)
 
 
 def top_level_modules(start: int) -> list[str]:

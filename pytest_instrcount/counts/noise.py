@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_instrcount.callgrind.parse import Profile, Row
-from pytest_instrcount.counts.rules import KINDS, LIBC, RULES_VERSION, rule_of, runs_programs
+from pytest_instrcount.counts.rules import (
+    KINDS,
+    LIBC,
+    LOOKUPS,
+    METHODS,
+    RULES_VERSION,
+    rule_of,
+    runs_programs,
+)
 
 #: The kind of what no rule knows and layouts have shown.
 MEASURED = "measured"
@@ -88,8 +96,19 @@ def clean(profile: Profile, noise: Noise) -> Cleaned:
         # libc's routines call nothing: what calls from outside cost is known, and less noisy
         # than what an allocator copies when it cannot grow a block where it is
         ir[kind] += entering.ir if name.startswith(LIBC) else row.ir
+        if kind == LOOKUPS:
+            # what a name costs that has lost its place in the cache of methods is the cache's affair
+            missed = _missed(profile, name)
+            ir[LOOKUPS] -= missed
+            ir[METHODS] += missed
     taken = {kind: Taken(ir[kind], calls[kind], priced[kind]) for kind in ir}
     return Cleaned(kept, taken)
+
+
+def _missed(profile: Profile, name: str) -> int:
+    callers = profile.callers.get(name, {}).items()
+    rules = ((rule_of(caller), edge) for caller, edge in callers)
+    return sum(edge.ir for rule, edge in rules if rule is not None and rule.kind == METHODS)
 
 
 def _entering(profile: Profile, name: str, extra: Mapping[str, int]) -> Row:

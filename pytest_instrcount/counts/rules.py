@@ -19,8 +19,9 @@ from functools import lru_cache
 RULES_VERSION = 1
 
 #: Kinds of noise, in the order in which they are shown.
-MEMORY, LOOKUPS, STRINGS, SEARCHING = "memory", "look-ups", "strings", "searching"
-KINDS = (MEMORY, LOOKUPS, STRINGS, SEARCHING)
+MEMORY, METHODS, LOOKUPS = "memory", "methods", "look-ups"
+STRINGS, SEARCHING = "strings", "searching"
+KINDS = (MEMORY, METHODS, LOOKUPS, STRINGS, SEARCHING)
 
 #: What the standard names of libc's routines for memory and strings begin with.
 LIBC = "libc:"
@@ -69,9 +70,9 @@ RULES: tuple[Rule, ...] = (
     _rule(MEMORY, 0, r"(?:obmalloc|malloc|arena|mimalloc|morecore|sbrk|mem_tagging)\.[ch]:.*"),
     _rule(MEMORY, 0, r"[^:]*:(?:_mi_|mi_|pymalloc_|_?int_(?:malloc|free)|unlink_chunk)\w*"),
     # the cache of methods, by version tags that are given out in the order of use
-    _rule(LOOKUPS, 60, r"[^:]*:_PyType_Lookup\w*"),
-    _rule(LOOKUPS, 60, r"typeobject\.c:(?:find_name_in_mro|type_lookup\w*|update_cache\w*)"),
-    _rule(LOOKUPS, 0, r"[^:]*:assign_version_tag"),
+    _rule(METHODS, 60, r"[^:]*:_PyType_Lookup\w*"),
+    _rule(METHODS, 60, r"typeobject\.c:(?:find_name_in_mro|type_lookup\w*|update_cache\w*)"),
+    _rule(METHODS, 0, r"[^:]*:assign_version_tag"),
     _rule(LOOKUPS, 4, r"[^:]*:PyErr_Occurred"),
     _rule(LOOKUPS, 11, r"[^:]*:__tls_get_addr"),
     # probing of dicts and sets: by hashes that are addresses, and what else is in the table
