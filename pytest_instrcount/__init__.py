@@ -11,18 +11,64 @@ if TYPE_CHECKING:
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
     from pytest_instrcount.counts.timer import CopyIfCallgrind, Timer
+    from pytest_instrcount.trace.columns import Parameter
+    from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
+    from pytest_instrcount.trace.events import EventList
+    from pytest_instrcount.trace.function_event import FunctionEvent
+    from pytest_instrcount.trace.nvprof import load_nvprof
+    from pytest_instrcount.trace.profile import profile
+    from pytest_instrcount.trace.ranges import record_function
+    from pytest_instrcount.trace.recognize import Recognizer, recognize_class
+    from pytest_instrcount.trace.record import RecordProfile
+    from pytest_instrcount.trace.session import mark
+    from pytest_instrcount.trace.steps import StepTracker
+    from pytest_instrcount.trace.unique import EnforceUnique
 
 __version__ = "0.1.0"
-__all__ = ["CallgrindStats", "CopyIfCallgrind", "FunctionCount", "FunctionCounts", "Timer"]
+__all__ = [
+    "CallgrindStats",
+    "CopyIfCallgrind",
+    "EnforceUnique",
+    "EventList",
+    "FunctionCount",
+    "FunctionCounts",
+    "FunctionEvent",
+    "Parameter",
+    "Recognizer",
+    "RecordProfile",
+    "StepTracker",
+    "Timer",
+    "emit_itt",
+    "emit_nvtx",
+    "load_nvprof",
+    "mark",
+    "profile",
+    "recognize_class",
+    "record_function",
+]
 
 # Where the public names are. pytest imports this package at every start, so they are imported when
 # they are asked for, and not before.
 _HOMES = {
-    "CallgrindStats": "stats",
-    "CopyIfCallgrind": "timer",
-    "FunctionCount": "function_counts",
-    "FunctionCounts": "function_counts",
-    "Timer": "timer",
+    "CallgrindStats": "counts.stats",
+    "CopyIfCallgrind": "counts.timer",
+    "EnforceUnique": "trace.unique",
+    "EventList": "trace.events",
+    "FunctionCount": "counts.function_counts",
+    "FunctionCounts": "counts.function_counts",
+    "FunctionEvent": "trace.function_event",
+    "Parameter": "trace.columns",
+    "Recognizer": "trace.recognize",
+    "RecordProfile": "trace.record",
+    "StepTracker": "trace.steps",
+    "Timer": "counts.timer",
+    "emit_itt": "trace.emit",
+    "emit_nvtx": "trace.emit",
+    "load_nvprof": "trace.nvprof",
+    "mark": "trace.session",
+    "profile": "trace.profile",
+    "recognize_class": "trace.recognize",
+    "record_function": "trace.ranges",
 }
 
 
@@ -33,7 +79,7 @@ if not TYPE_CHECKING:  # it would make any name a known one
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value = getattr(import_module(f"{__name__}.counts.{_HOMES[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         # the next time it is found without this function
         globals()[name] = value
         return value

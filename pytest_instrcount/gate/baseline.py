@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_instrcount.atomic import replace_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.atomic import replace_file
 from pytest_instrcount.gate.names import (
+    CALLS_SUFFIX,
     env_key,
     file_name,
     folder_parts,
@@ -83,16 +84,21 @@ def load_baseline(path: Path) -> Missing | Found:
     5 MB), "baseline-conflict" (merge markers), "baseline-newer" (schema of a later release),
     "baseline-unreadable" (no permission, a folder, a device).
     """
+    text = read_text(path)
+    return Missing() if text is None else Found(parse_baseline(text, path))
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file of ours, None if there is no file. Raises as `load_baseline` does."""
     data = _read_bytes(path)
     if isinstance(data, Missing):
-        return data
+        return None
     if len(data) > LARGEST_FILE:
         raise damaged(path, f"more than {LARGEST_FILE:,} bytes")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise damaged(path, f"byte {error.start} is not UTF-8") from None
-    return Found(parse_baseline(text, path))
 
 
 def _read_bytes(path: Path) -> bytes | Missing:
@@ -119,9 +125,16 @@ def write_baseline(path: Path, baseline: Baseline) -> bool:
     never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
     the file cannot be written (read-only, disk full); then no temp file stays.
     """
-    data = render_baseline(baseline).encode("utf-8")
-    if isinstance(read_baseline(path, baseline.nodeid), Found) and _read_bytes(path) == data:
+    text = render_baseline(baseline)
+    if isinstance(read_baseline(path, baseline.nodeid), Found) and read_text(path) == text:
         return False
+    write_text(path, text)
+    return True
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
+    data = text.encode("utf-8")
     if len(data) > LARGEST_FILE:
         why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
         raise _unwritable(path, ValueError(why))
@@ -129,7 +142,6 @@ def write_baseline(path: Path, baseline: Baseline) -> bool:
         replace_file(path, data)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
-    return True
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
@@ -187,7 +199,7 @@ class Store:
         for folder, folders, files in os.walk(self.folder):
             folders.sort()
             for name in sorted(files):
-                if not name.endswith(".json"):
+                if not name.endswith(".json") or name.endswith(CALLS_SUFFIX):
                     continue
                 path = Path(folder, name)
                 try:

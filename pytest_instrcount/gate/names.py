@@ -64,6 +64,10 @@ def folder_parts(nodeid: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
+#: What files of call counts end in; those of instruction counts end in ``.json`` alone.
+CALLS_SUFFIX = ".calls.json"
+
+
 def safe_part(part: str) -> str:
     """One folder name from any text: never empty, ``.`` or ``..``, at most 80 characters.
 

@@ -86,7 +86,11 @@ def to_baseline(
     # whose own calls are among the calls that Callgrind counts.
     profiles = measurement.layouts or (measurement.profile,)
     if measurement.unsteady:
+        # what differs between equal processes must not be taken for noise
         profiles += (measurement.profile,)
+        noise = Noise()
+    else:
+        noise = find_noise(profiles, known)
     return Baseline(
         nodeid=measurement.nodeid,
         total_ir=measurement.total_ir,
@@ -96,7 +100,7 @@ def to_baseline(
         rows=fold_rows(measurement.rows, measurement.total_ir),
         environment=dict(environment),
         packages=dict(measurement.packages),
-        denoised=denoise_layouts(profiles, find_noise(profiles, known)),
+        denoised=denoise_layouts(profiles, noise),
     )
 
 
@@ -147,6 +151,17 @@ def parse_baseline(text: str, path: Path) -> Baseline:
     Raises InstrcountError: "baseline-conflict" for merge markers, "baseline-newer" for a schema of
     a later release, "baseline-damaged" for anything else that is not a whole baseline.
     """
+    try:
+        return _validated(check_text(text, path, SCHEMA))
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
+
+
+def check_text(text: str, path: Path, newest: int) -> dict[str, object]:
+    """The JSON object in a file of ours, with a schema that this release reads.
+
+    Raises InstrcountError "baseline-conflict", "baseline-newer" or "baseline-damaged".
+    """
     if re.search(r"^<{7}", text, re.MULTILINE):
         raise InstrcountError(
             "baseline-conflict",
@@ -154,15 +169,19 @@ def parse_baseline(text: str, path: Path) -> Baseline:
             f"resolve the conflict in git, or {remeasure(path)}",
         )
     try:
-        return _validated(_load(text))
-    except _Newer as newer:
-        raise InstrcountError(
-            "baseline-newer",
-            f"{shown_path(path)} has schema {newer}, this release reads up to {SCHEMA}",
-            "python -m pip install --upgrade pytest-instrcount",
-        ) from None
+        found = _load(text)
+        if not isinstance(found, dict):
+            raise _Invalid("not a JSON object")
+        schema = _count(found, "schema", least=1)
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error)) from None
+    if schema > newest:
+        raise InstrcountError(
+            "baseline-newer",
+            f"{shown_path(path)} has schema {schema}, this release reads up to {newest}",
+            "python -m pip install --upgrade pytest-instrcount",
+        )
+    return found
 
 
 def damaged(path: Path, why: str) -> InstrcountError:
@@ -174,10 +193,6 @@ def damaged(path: Path, why: str) -> InstrcountError:
 
 class _Invalid(ValueError):
     """The JSON is no baseline; the text says why."""
-
-
-class _Newer(Exception):
-    """The file is of a later schema."""
 
 
 def _load(text: str) -> object:
@@ -193,12 +208,8 @@ def _load(text: str) -> object:
     return json.loads(text, parse_float=refuse, parse_constant=refuse, object_pairs_hook=unique)
 
 
-def _validated(found: object) -> Baseline:
-    if not isinstance(found, dict):
-        raise _Invalid("not a JSON object")
+def _validated(found: dict[str, object]) -> Baseline:
     schema = _count(found, "schema", least=1)
-    if schema > SCHEMA:
-        raise _Newer(schema)
     keys = _KEYS if schema == 1 else _KEYS | {"denoised"}
     if found.keys() != keys:
         odd = sorted(str(key) for key in found.keys() ^ keys)

@@ -2,7 +2,7 @@
 
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
-2: also denoised_ir, spread, detects
+2: also denoised_ir, spread, detects; traces
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import shlex
 from fractions import Fraction
 from pathlib import Path
 
+from pytest_instrcount.atomic import replace_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.atomic import replace_file
 from pytest_instrcount.gate.names import printable
-from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
 
 #: The version that is written.
 SCHEMA = 2
@@ -25,12 +25,25 @@ def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
     >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
-    {'schema': 2, 'environment': {'valgrind': '3.19.0'}, 'tests': []}
+    {'schema': 2, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': []}
     """
     return {
         "schema": SCHEMA,
         "environment": dict(sorted(summary.environment.items())),
         "tests": [_test_dict(result) for result in summary.results],
+        "traces": [_calls_dict(result) for result in summary.traces],
+    }
+
+
+def _calls_dict(result: CallsResult) -> dict[str, object]:
+    return {
+        "nodeid": result.nodeid,
+        "verdict": result.verdict.value,
+        "calls": result.calls,
+        "baseline_calls": result.baseline_calls,
+        "delta": _number(result.delta),
+        "limit": str(result.limit),
+        "changes": {each.name: [each.before, each.after] for each in result.changes},
     }
 
 

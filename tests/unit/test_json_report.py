@@ -68,6 +68,7 @@ def test_report_of_two_tests() -> None:
                 "limit": "+1 % | 5,000 ir",
             },
         ],
+        "traces": [],
     }
 
 
@@ -80,7 +81,12 @@ def test_facts_are_sorted() -> None:
 
 def test_report_of_nothing() -> None:
     """A run without tests is a report with none."""
-    assert report_dict(RunSummary((), {})) == {"schema": 2, "environment": {}, "tests": []}
+    assert report_dict(RunSummary((), {})) == {
+        "schema": 2,
+        "environment": {},
+        "tests": [],
+        "traces": [],
+    }
 
 
 def test_values_are_plain() -> None:

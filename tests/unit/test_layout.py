@@ -15,23 +15,27 @@ ROOMS = (
     {"__main__", "cli"},
     {"plugin", "xdist"},
     {"session"},
+    {"tracing.run"},
+    {"measuring", "starting"},
     {"callgrind.zygote", "callgrind.supervisor"},
     {"callgrind.bootstrap"},
     {"callgrind.inside"},
     {"callgrind.rehearsal"},
     {"callgrind.repeat", "callgrind.collect"},
+    {"tracing"},
     {"settings", "selection", "replay"},
     {"report"},
     {"gate.rulings"},
     {"gate.records"},
     {"gate"},
+    {"trace", "trace.export"},
     {"counts.timer"},
     {"facts"},
     {"counts"},
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
-    {"errors"},
+    {"atomic", "errors"},
     {""},
 )
 
@@ -42,6 +46,7 @@ KNOW_PYTEST = {
     "settings",
     "options",
     "session",
+    "starting",
     "replay",
     "selection",
     "stash",
@@ -49,6 +54,9 @@ KNOW_PYTEST = {
     "callgrind.repeat",
     "callgrind.collect",
     "callgrind.rehearsal",
+    "tracing.hooks",
+    "tracing.run",
+    "tracing.settings",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -142,7 +150,14 @@ def test_what_every_start_imports_is_light() -> None:
         for node in tree.body
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
-    assert top <= {"__future__", "sys", "typing", "pytest", "pytest_instrcount.stash"}
+    assert top <= {
+        "__future__",
+        "collections.abc",
+        "sys",
+        "typing",
+        "pytest",
+        "pytest_instrcount.stash",
+    }
     assert own_imports_of(PACKAGE / "options.py") == set()
     assert own_imports_of(PACKAGE / "stash.py") == set()
     assert own_imports_of(PACKAGE / "__init__.py") == set()

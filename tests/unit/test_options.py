@@ -41,15 +41,17 @@ def declared() -> Recorder:
 def test_one_prefix(declared: Recorder) -> None:
     """Group, options and ini settings all begin with the tool's name."""
     assert declared.group == "instrcount"
-    assert all(name.startswith("--instrcount") for name in declared.options)
+    assert all(
+        name.startswith("--instrcount") for name in declared.options if name != "--trace-profile"
+    )
     assert all("instrcount" in name for name in declared.ini)
 
 
 def test_twins(declared: Recorder) -> None:
     """Each option but the deeds (update, prune, report) can be set in the ini."""
     twins = {name[2:].replace("-", "_") for name in declared.options}
-    deeds = {"instrcount_update_baseline", "instrcount_prune", "instrcount_report"}
-    only_ini = {"instrcount_env", "verbosity_instrcount"}
+    deeds = {"instrcount_update_baseline", "instrcount_prune", "instrcount_report", "trace_profile"}
+    only_ini = {"instrcount_env", "instrcount_recognizers", "verbosity_instrcount"}
     assert set(declared.ini) == twins - deeds | only_ini
 
 
@@ -57,7 +59,8 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     """Its default is None, so that the ini is asked; no option has an optional value."""
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
-        assert kwargs["default"] is (None if twin in declared.ini or "report" in name else False)
+        without_twin = name in ("--instrcount-report", "--trace-profile")
+        assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
 
 

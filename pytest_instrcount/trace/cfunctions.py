@@ -1,0 +1,129 @@
+"""Names of builtin functions and methods: the same from both backends, and without addresses."""
+
+from __future__ import annotations
+
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, Final
+
+from pytest_instrcount.trace.stream import CFunction
+
+_IN_C: Final = (MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType, staticmethod)
+#: Py_TPFLAGS_HEAPTYPE and Py_TPFLAGS_IMMUTABLETYPE: a class statement sets the first only.
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+
+
+class CFunctions:
+    """Makes one ``CFunction`` of each C function, once per trace.
+
+    The three rules that make both backends say the same: a ``MethodType`` around a builtin is that
+    builtin; ``isinstance`` (``Pattern.match`` has a type of its own); a method has the name of the
+    class that defines it, because ``sys.setprofile`` hands out the bound one only.
+
+    >>> functions = CFunctions()
+    >>> functions.find(len), functions.find("".find), functions.find(str.find)
+    (builtins.len, builtins.str.find, builtins.str.find)
+    >>> functions.find(print) is functions.find(print)
+    True
+    >>> functions.find(lambda: 0)
+    """
+
+    def __init__(self, *, types: bool = False) -> None:
+        #: are classes written in C wanted, too?
+        self._want_types = types
+        self._types: dict[int, CFunction] = {}
+        self._made: dict[tuple[str, str], CFunction] = {}
+        self._plain: dict[object, CFunction] = {}
+        # id of the class of self -> name -> function; two steps, because a tuple is tracked, and
+        # ids, because a metaclass may have a hash of its own
+        self._methods: dict[int, dict[str, CFunction | None]] = {}
+        self._class_methods: dict[int, dict[str, CFunction | None]] = {}
+        self._pinned: list[type] = []
+
+    def find(self, called: object) -> CFunction | None:
+        """What a call of this object is, if it is C."""
+        if isinstance(called, MethodType):
+            called = called.__func__
+        if isinstance(called, BuiltinFunctionType):
+            owner: Any = called.__self__
+            if owner is None or isinstance(owner, ModuleType):
+                return self._plain.get(called) or self._add_plain(called)
+            table, cls = self._methods, type(owner)
+            if isinstance(owner, type):
+                table, cls = self._class_methods, owner
+            name: str = called.__name__
+        elif isinstance(called, MethodDescriptorType):
+            table, cls, name = self._methods, called.__objclass__, called.__name__
+        elif self._want_types and isinstance(called, type):
+            return self._find_type(called)
+        else:
+            return None
+        try:
+            found = table[id(cls)][name]
+        except KeyError:
+            found = self._add_method(table, cls, name)
+        if found is None:
+            # several classes define it: ask which of them this one is
+            return self._ask(called, cls, name)
+        return found
+
+    def _add_plain(self, called: Any) -> CFunction:
+        module = called.__module__ or getattr(called.__self__, "__name__", None) or "builtins"
+        made = self._plain[called] = self._make(str(module), called.__name__)
+        return made
+
+    def _find_type(self, cls: type) -> CFunction | None:
+        if cls.__flags__ & _HEAP and not cls.__flags__ & _IMMUTABLE:
+            return None
+        made = self._types.get(id(cls))
+        if made is None:
+            made = self._types[id(cls)] = CFunction(cls.__module__, cls.__qualname__, "type")
+            self._pinned.append(cls)
+        return made
+
+    def _add_method(
+        self, table: dict[int, dict[str, CFunction | None]], cls: type, name: str
+    ) -> CFunction | None:
+        owners = _owners(cls, name)
+        made = None
+        if len(owners) < 2:
+            made = self._method(owners[0] if owners else cls, name)
+        self._pinned.append(cls)
+        table.setdefault(id(cls), {})[name] = made
+        return made
+
+    def _ask(self, called: Any, cls: type, name: str) -> CFunction:
+        owners = _owners(cls, name)
+        if isinstance(called, MethodDescriptorType):
+            return self._method(called.__objclass__, name)
+        for owner in owners:
+            descriptor = vars(owner)[name]
+            if isinstance(descriptor, BuiltinFunctionType):  # __new__ knows its class
+                if descriptor is called or descriptor == called:
+                    return self._method(owner, name)
+                continue
+            instance = not isinstance(descriptor, (ClassMethodDescriptorType, staticmethod))
+            # the same C function bound to the same object is equal; no code of the object runs
+            bound = descriptor.__get__(called.__self__ if instance else None, cls)
+            if bound == called:
+                return self._method(owner, name)
+        return self._method(owners[0], name)
+
+    def _method(self, cls: type, name: str) -> CFunction:
+        return self._make(str(cls.__module__), f"{cls.__qualname__}.{name}")
+
+    def _make(self, module: str, qualname: str) -> CFunction:
+        found = self._made.get((module, qualname))
+        if found is None:
+            found = self._made[module, qualname] = CFunction(module, qualname)
+        return found
+
+
+def _owners(cls: type, name: str) -> list[type]:
+    """Classes of the MRO that define a method in C, the first first."""
+    return [each for each in cls.__mro__ if isinstance(vars(each).get(name), _IN_C)]

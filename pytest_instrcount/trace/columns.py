@@ -1,0 +1,198 @@
+"""The result of a trace: a row per call, as columns."""
+
+from __future__ import annotations
+
+import enum
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["python", "c", "type"]
+
+
+class Flag(enum.IntFlag):
+    """How a row was entered and left; none for a call that simply returned."""
+
+    #: on the stack before the trace began: shown, not counted
+    START_FRAME = 1
+    #: a generator or coroutine went on here: counted as a resume, not as a call
+    RESUME = 2
+    #: it went on by ``throw()`` (``sys.monitoring`` only): a resume, too
+    THROW = 4
+    #: it went on by ``close()`` or ``del`` (``sys.monitoring`` only): a resume, too
+    CLOSE = 8
+    #: left by ``yield`` or ``await``
+    YIELD = 16
+    #: left by an exception
+    ERROR = 32
+    #: its exit was never seen; closed when a caller of it was left
+    UNFINISHED = 64
+    #: still running when the trace stopped
+    OPEN = 128
+    #: a ``__del__`` or a callback of the garbage collector, or called by one: it runs whenever
+    #: memory happens to be freed
+    FINALIZER = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What was called: a function, wherever it was called from.
+
+    >>> Key("python", "json", "loads", "json/__init__.py", 299).name
+    'json.loads'
+    """
+
+    #: "python"; "c" for a builtin function or method; "type" for a class written in C
+    kind: Kind
+    #: dotted name; of an ``exec``-uted string its file name, "<string>"
+    module: str
+    #: as ``__qualname__``: "JSONDecoder.decode", "f.<locals>.g"; of C methods the defining class
+    qualname: str
+    #: source file without the part that differs between machines; "" for C
+    file: str = ""
+    #: line of ``def`` or of the first decorator; 0 for C
+    firstlineno: int = 0
+
+    @property
+    def name(self) -> str:
+        """``module.qualname``: what patterns match."""
+        return f"{self.module}.{self.qualname}"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread whose calls were traced, or a greenlet in one."""
+
+    #: in the order of their first event, from 0: the thread that started the trace
+    number: int
+    #: a label, not unique
+    name: str
+    #: ``threading.get_ident()``; the system may have used it for several threads in a row
+    ident: int
+    #: number of the greenlet in its thread, from 1; 0: no greenlet, or the main one
+    greenlet: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a recognised object; fields that it does not have are empty."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    device: str = ""
+    #: the gradient, if there is one
+    gradient: Parameter | None = None
+    #: an optimizer's state of this parameter
+    state: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedObject:
+    """The ``self`` of a recognised call."""
+
+    #: name of its class, without the module
+    cls: str
+    #: in the order of first calls among the objects of this class, from 0
+    number: int
+    #: as they were at the first call
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a row stands for after folding: all calls of one function in one calling context."""
+
+    calls: int
+    resumes: int
+    #: how many of both were left by an exception
+    errors: int
+    #: inclusive nanoseconds of all; 0 without a clock
+    ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStats:
+    """What a trace went through: nothing here is an error."""
+
+    #: "monitoring" or "setprofile"
+    backend: str
+    #: recorded enters and exits
+    events: int = 0
+    #: exits of calls that were never entered
+    unmatched_exits: int = 0
+    #: rows whose exit was never seen
+    unfinished: int = 0
+    #: rows still running at the end, start frames left out
+    open_at_stop: int = 0
+    #: more events than the bound: rows were folded, counts are exact, times and order are sums
+    truncated: bool = False
+    #: when the trace began and ended, ``time.perf_counter_ns``
+    started_ns: int = 0
+    stopped_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """All rows, in start order: the index of a row is its id, and is larger than its parent's.
+
+    Arrays are of equal length and must not be changed.
+    """
+
+    keys: tuple[Key, ...]
+    #: index into ``keys``
+    key: array[int]
+    #: row of the caller; -1 for what nobody called in the trace
+    parent: array[int]
+    #: with a clock ``perf_counter_ns``, strictly increasing in a thread; else numbers of events
+    start: array[int]
+    end: array[int]
+    #: a union of ``Flag``
+    flags: array[int]
+    #: index into ``threads``
+    thread: array[int]
+    threads: tuple[Thread, ...]
+    stats: ReplayStats
+    #: are ``start`` and ``end`` nanoseconds?
+    clock: bool
+    #: row -> number of the generator or coroutine object that it is a segment of (clock only)
+    activation: Mapping[int, int] = field(default_factory=dict)
+    #: row -> ``self`` of a recognised call
+    objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
+    #: row -> what it stands for; empty unless ``stats.truncated``
+    folded: Mapping[int, Folded] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def calls(self, row: int) -> int:
+        """How many calls a row stands for: 1, or 0 for a resume or a start frame."""
+        if self.folded and row in self.folded:
+            return self.folded[row].calls
+        return 0 if self.flags[row] & NOT_A_CALL else 1
+
+    def resumes(self, row: int) -> int:
+        """How many resumes of a generator or coroutine a row stands for."""
+        if self.folded and row in self.folded:
+            return self.folded[row].resumes
+        return 1 if self.flags[row] & RESUMED else 0
+
+    def errors(self, row: int) -> int:
+        """How many of its calls and resumes were left by an exception."""
+        if self.folded and row in self.folded:
+            return self.folded[row].errors
+        return 1 if self.flags[row] & Flag.ERROR else 0
+
+    def ns(self, row: int) -> int:
+        """Inclusive nanoseconds; 0 without a clock."""
+        if not self.clock:
+            return 0
+        if self.folded and row in self.folded:
+            return self.folded[row].ns
+        return self.end[row] - self.start[row]
+
+
+#: Plain numbers: an enum costs too much in a loop.
+RESUMED = int(Flag.RESUME | Flag.THROW | Flag.CLOSE)
+NOT_A_CALL = RESUMED | int(Flag.START_FRAME)

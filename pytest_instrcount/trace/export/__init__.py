@@ -1,0 +1,1 @@
+"""Events as files that other tools open: one module per format, one runner."""

@@ -1,0 +1,130 @@
+"""The backend on ``sys.monitoring`` (3.12+): builtins that are not asked for cost nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import repeat
+from threading import get_ident
+from types import FrameType
+from typing import Any, Final
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.callbacks import (
+    Callbacks,
+    Lane,
+    counting_callbacks,
+    thread_callbacks,
+    watching,
+)
+from pytest_instrcount.trace.newcomers import Newcomers
+from pytest_instrcount.trace.recorder import Recorder
+from pytest_instrcount.trace.stream import Mark, Stream
+
+#: Before 3.12 there is none, and this backend is not chosen.
+monitoring: Any = getattr(sys, "monitoring", None)
+#: 0 is for debuggers, 1 for coverage, 5 for optimizers; 2, for profilers, comes last.
+TOOL_IDS: Final = (4, 3, 2)
+TOOL_NAME: Final = "pytest-instrcount"
+_PYTHON: Final = ("PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD", "PY_UNWIND", "PY_THROW")
+_C: Final = ("CALL", "C_RETURN", "C_RAISE")
+
+
+class Monitoring(Recorder):
+    """Hears of all threads. While there is one only, its callbacks need not ask which one runs."""
+
+    backend = "monitoring"
+    _tool = -1
+    _asking = False
+
+    def _switch_on(self) -> None:
+        self._newcomers = Newcomers(self._before_new_thread)
+        self._tool = take_tool()
+        self._lanes: dict[int, Lane] = {}
+        stream = self._adopt(sys._getframe())[-1]
+        self._functions_or_none = self._functions if self._wants_c else None
+        self._newcomers.watch()
+        if self.timed or len(sys._current_frames()) > 1:
+            self._ask_for_thread()
+        else:
+            self._register(counting_callbacks(stream, self._next_marks, self._functions_or_none))
+        names = (*_PYTHON, "CALL") if self._wants_c else _PYTHON
+        monitoring.set_events(self._tool, sum(getattr(monitoring.events, name) for name in names))
+
+    def _switch_off(self) -> None:
+        tool, self._tool = self._tool, -1
+        if tool < 0:
+            return
+        # to free the id alone would leave events and callbacks where they are
+        monitoring.set_events(tool, 0)
+        for name in (*_PYTHON, *_C):
+            monitoring.register_callback(tool, getattr(monitoring.events, name), None)
+        monitoring.free_tool_id(tool)
+        self._newcomers.unwatch()
+
+    @property
+    def _wants_c(self) -> bool:
+        return self._wishes.c_calls or self._wishes.c_types
+
+    def _ask_for_thread(self) -> None:
+        self._asking = True
+        self._register(
+            thread_callbacks(
+                self._lanes, self._adopt, self._renew, self._functions_or_none, timed=self.timed
+            )
+        )
+
+    def _before_new_thread(self) -> None:
+        """From here on callbacks ask which thread runs; an ident may be used again from here on."""
+        alive = sys._current_frames()
+        for ident in [each for each in self._lanes if each not in alive]:
+            del self._lanes[ident]
+        if not self._asking:
+            self._ask_for_thread()
+
+    def _register(self, callbacks: Callbacks) -> None:
+        if self._sightings.watched:
+            callbacks["PY_START"] = watching(
+                callbacks["PY_START"], self._sightings.watched, self._sightings.see, self._note
+            )
+        for name, callback in callbacks.items():
+            event = getattr(monitoring.events, name)
+            monitoring.register_callback(self._tool, event, callback)
+
+    def _adopt(self, frame: FrameType | None) -> Lane:
+        """A lane for the running thread, which is on this frame."""
+        return self._set_lane(self._open_stream(frame))
+
+    def _set_lane(self, stream: Stream) -> Lane:
+        lane = stream.objs, stream.times, repeat(None, self._pace), stream
+        self._lanes[get_ident()] = lane
+        return lane
+
+    def _renew(self) -> Lane:
+        """Room in the lane of the running thread, and new ticks."""
+        stream = self._lanes[get_ident()][-1]
+        self._make_room(stream)
+        return self._set_lane(stream)
+
+    def _next_marks(self, mark: Mark) -> Iterator[Mark]:
+        """The same for the only thread, whose ticks are the marks that it writes."""
+        self._renew()
+        return iter([mark] * self._pace)
+
+    def _note(self, seen: object) -> None:
+        lane = self._lanes.get(get_ident()) or self._adopt(sys._getframe(2).f_back)
+        lane[0].append(seen)
+
+
+def take_tool() -> int:
+    """One of our tool ids; raises InstrcountError ``tracer-busy`` if others have all of them."""
+    for tool in TOOL_IDS:
+        if monitoring.get_tool(tool) is None:
+            monitoring.use_tool_id(tool, TOOL_NAME)
+            return tool
+    holders = ", ".join(f"{monitoring.get_tool(tool)} has {tool}" for tool in TOOL_IDS)
+    raise InstrcountError(
+        "tracer-busy",
+        f"no tool id of sys.monitoring is free: {holders}",
+        "stop one of them, or: pytest --instrcount-trace-backend=setprofile",
+    )

@@ -1,0 +1,204 @@
+"""What both backends share: streams by thread, the frames they begin with, the bound, the conflict."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, Final, Protocol
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.cfunctions import CFunctions
+from pytest_instrcount.trace.identity import IdentityMap
+from pytest_instrcount.trace.own import is_own
+from pytest_instrcount.trace.recognize import Recognizer, Sightings
+from pytest_instrcount.trace.stream import START_FRAME, Recording, Stream, Switch
+
+#: Codes of generators, coroutines and async generators.
+GENERATORS: Final = 0x20 | 0x80 | 0x200
+
+
+class Wishes(Protocol):
+    """The options that a recorder reads."""
+
+    @property
+    def mode(self) -> str:
+        """In "tree" mode a clock is wanted."""
+
+    @property
+    def c_calls(self) -> bool:
+        """Builtin functions, too."""
+
+    @property
+    def c_types(self) -> bool:
+        """Classes in C, too."""
+
+    @property
+    def start_frames(self) -> int:
+        """How deep to look at the stack at the start."""
+
+    @property
+    def max_events(self) -> int:
+        """When to fold."""
+
+    @property
+    def recognizers(self) -> tuple[Recognizer, ...]:
+        """Whose ``self`` to look at."""
+
+
+class Recorder:
+    """One trace: installed once, uninstalled once, in one process at a time."""
+
+    backend = ""
+    _active: Recorder | None = None
+    _lock = threading.Lock()
+
+    def __init__(self, wishes: Wishes, fold: Callable[[Stream], None]) -> None:
+        self._wishes = wishes
+        self._fold = fold
+        self._clock: Callable[[], int] = time.perf_counter_ns
+        self.timed = wishes.mode == "tree"
+        self._functions = CFunctions(types=wishes.c_types)
+        self._sightings = Sightings(wishes.recognizers)
+        self._streams: list[Stream] = []
+        self._greenlets: dict[int, Any] = {}
+        self._started_ns = self._stopped_ns = 0
+
+    def install(self) -> None:
+        """Begin; raises InstrcountError ``tracer-busy`` if someone else is at it."""
+        with Recorder._lock:
+            if Recorder._active is not None:
+                raise busy("a trace of pytest-instrcount", "stop it first; they do not nest")
+            self._refuse_others()
+            Recorder._active = self
+        self._started_ns = self._clock()
+        try:
+            self._switch_on()
+        except BaseException:
+            self.uninstall()
+            raise
+
+    def uninstall(self) -> None:
+        """End, in all threads; those that are in a call leave at their next event."""
+        try:
+            self._switch_off()
+        finally:
+            self._stopped_ns = self._clock()
+            Recorder._active = None
+            self._leave_greenlets()
+
+    def recording(self) -> Recording:
+        """What was recorded, and when."""
+        return Recording(
+            self.backend, self.timed, tuple(self._streams), self._started_ns, self._stopped_ns
+        )
+
+    def _switch_on(self) -> None:
+        raise NotImplementedError
+
+    def _switch_off(self) -> None:
+        raise NotImplementedError
+
+    def _refuse_others(self) -> None:
+        other = sys.getprofile()
+        if other is not None:
+            raise busy(_describe(other), "stop it for this test")
+        if sys.version_info >= (3, 12):
+            tool = sys.monitoring.get_tool(sys.monitoring.PROFILER_ID)
+            if tool is not None:
+                number = sys.monitoring.PROFILER_ID
+                raise busy(f"{tool} (sys.monitoring tool id {number})", "stop it for this test")
+
+    @property
+    def _most(self) -> int:
+        """How long the list of one stream may become; a half of what is in it may be marks."""
+        return max(64, self._wishes.max_events * 3 // 2 // max(1, len(self._streams)))
+
+    @property
+    def _pace(self) -> int:
+        """How many exits go by between two looks at that length: a look costs as much as an exit."""
+        return max(16, min(4096, self._most // 4))
+
+    def _open_stream(self, frame: FrameType | None) -> Stream:
+        """A stream for the running thread, beginning with the frames that are on its stack."""
+        ident = threading.get_ident()
+        stream = Stream(ident, _thread_name(ident, sys._getframe()))
+        frames: list[CodeType] = []
+        while frame is not None and len(frames) < self._wishes.start_frames:
+            if not is_own(frame.f_code):
+                frames.append(frame.f_code)
+            frame = frame.f_back
+        for code in reversed(frames):
+            stream.objs.extend((START_FRAME, code))
+            if self.timed:
+                stream.times.append(self._clock())
+        self._streams.append(stream)
+        self._enter_greenlets(stream)
+        return stream
+
+    def _make_room(self, stream: Stream) -> None:
+        """Fold a stream of the running thread, if it got too long."""
+        if len(stream.objs) >= self._most:
+            self._fold(stream)
+            stream.objs.clear()
+            del stream.times[:]
+
+    def _enter_greenlets(self, stream: Stream) -> None:
+        """Have switches recorded, where greenlets may be used; per thread."""
+        greenlet = sys.modules.get("greenlet")
+        if greenlet is None or not hasattr(greenlet, "settrace"):
+            return
+        numbers: IdentityMap[Switch] = IdentityMap()
+        main = greenlet.getcurrent()
+        while main.parent is not None:
+            main = main.parent
+        numbers[main] = Switch(0)
+        if greenlet.getcurrent() is not main:
+            numbers[greenlet.getcurrent()] = Switch(0)
+        before = greenlet.gettrace()
+        objs = stream.objs
+        made = 0
+
+        def switched(event: str, arguments: tuple[Any, Any]) -> None:
+            nonlocal made
+            # of other threads it cannot be taken away
+            if not self._stopped_ns:
+                found = numbers.get(arguments[1])
+                if found is None:
+                    made += 1
+                    found = numbers[arguments[1]] = Switch(made)
+                objs.append(found)
+            if before is not None:
+                before(event, arguments)
+
+        greenlet.settrace(switched)
+        self._greenlets[stream.ident] = (greenlet, switched, before)
+
+    def _leave_greenlets(self) -> None:
+        found = self._greenlets.pop(threading.get_ident(), None)
+        if found is not None:
+            greenlet, switched, before = found
+            if greenlet.gettrace() is switched:
+                greenlet.settrace(before)
+
+
+def _thread_name(ident: int, frame: FrameType) -> str:
+    # not current_thread(): that would make a dummy one
+    known = threading._active.get(ident)  # type: ignore[attr-defined]
+    while known is None and frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code is threading.Thread._bootstrap.__code__:  # type: ignore[attr-defined]
+            known = frame.f_locals.get("self")
+    return str(known.name) if known is not None else f"thread {ident}"
+
+
+def busy(holder: str, fix: str) -> InstrcountError:
+    """Two profilers in one process would count each other."""
+    return InstrcountError("tracer-busy", f"another profiler is active: {holder}", fix)
+
+
+def _describe(other: object) -> str:
+    named = other if hasattr(other, "__qualname__") else type(other)
+    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"

@@ -1,0 +1,185 @@
+"""The backend on ``sys.setprofile``: for 3.10 and 3.11, and to compare with.
+
+It says less than ``sys.monitoring``: calls and resumes are one event, so are returns, yields and
+exceptions. The instruction that the frame is at tells them apart; but ``throw()`` looks like a resume
+on 3.10 and from 3.13 on, and leaving by it like a yield. Up to 3.11 it reaches threads that start
+later, and not those that were there.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+from collections.abc import Callable
+from itertools import repeat
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from pytest_instrcount.trace.recorder import GENERATORS, Recorder
+from pytest_instrcount.trace.stream import LEAVE, RESUME, THROW, UNWIND, VOID, YIELD, Mark
+
+_RETURNS: Final = {dis.opmap["RETURN_VALUE"], dis.opmap.get("RETURN_CONST", -1)}
+_YIELD: Final = dis.opmap["YIELD_VALUE"]
+#: Up to 3.10 a frame that waits in it stands one instruction before it.
+_YIELD_FROM: Final = bytes([dis.opmap.get("YIELD_FROM", 0)])
+_RESUME: Final = dis.opmap.get("RESUME", -1)
+_HAS_RESUME: Final = sys.version_info >= (3, 11)
+
+Hook = Callable[[FrameType, str, Any], None]
+
+
+class SetProfile(Recorder):
+    """One hook per thread, made for it: so it need not ask which thread runs."""
+
+    backend = "setprofile"
+
+    def _switch_on(self) -> None:
+        self._stopped = False
+        self._starter: int | None = threading.get_ident()
+        self._threads_before = threading.getprofile()
+        hook = self._hook(sys._getframe())
+        threading.setprofile(self._adopt)
+        if sys.version_info >= (3, 12):
+            # what threading's function does, without a frame of threading
+            sys._setprofileallthreads(self._adopt)  # type: ignore[attr-defined]
+        sys.setprofile(hook)
+        self._starter = None
+
+    def _switch_off(self) -> None:
+        sys.setprofile(None)
+        self._stopped = True
+        if sys.version_info >= (3, 12):
+            threading.setprofile_all_threads(None)
+        threading.setprofile(self._threads_before)
+
+    def _adopt(self, frame: FrameType, event: str, argument: Any) -> None:
+        """The first event of a thread."""
+        if self._stopped:
+            sys.setprofile(None)
+            return
+        if threading.get_ident() == self._starter:
+            return
+        hook = self._hook(frame.f_back if event == "call" else frame)
+        sys.setprofile(hook)
+        # the exit of a call that began before
+        if event not in ("c_return", "c_exception"):
+            hook(frame, event, argument)
+
+    def _hook(self, frame: FrameType | None) -> Hook:
+        stream = self._open_stream(frame)
+        objs, times, clock, timed = stream.objs, stream.times, self._clock, self.timed
+        watched, see = self._sightings.watched, self._sightings.see
+        find = self._functions.find if self._wishes.c_calls else None
+        ticks = repeat(None, self._pace)
+        entry, exit_ = _Entry(), _Exit()
+
+        def hook(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal ticks
+            if event == "call":
+                code = frame.f_code
+                if code.co_flags & GENERATORS:
+                    entered = entry.mark(frame)
+                    if entered is not None:
+                        objs.append(entered)
+                        if timed:
+                            objs.append(id(frame))
+                elif watched and id(code) in watched:
+                    seen = see(frame)
+                    if seen is not None:
+                        objs.append(seen)
+                objs.append(code)
+                if timed:
+                    times.append(clock())
+                return
+            if event == "return":
+                now = -clock() if timed else 0
+                code = frame.f_code
+                mark = LEAVE
+                if argument is None or code.co_flags & GENERATORS:
+                    mark = exit_.mark(frame, argument)
+                # where there are times, their sign says what is an exit
+                if not timed or mark is not LEAVE:
+                    objs.append(mark)
+                    if timed and mark is YIELD:
+                        objs.append(id(frame))
+                objs.append(code)
+            elif find is None:
+                return
+            else:
+                now = clock() if timed else 0
+                function = find(argument)
+                if function is None:
+                    return
+                if event == "c_call":
+                    objs.append(function)
+                    if timed:
+                        times.append(now)
+                    return
+                now = -now
+                if event != "c_return":
+                    objs.append(UNWIND)
+                elif not timed:
+                    objs.append(LEAVE)
+                objs.append(function)
+            if timed:
+                times.append(now)
+            for _ in ticks:
+                # a thread that outlives the trace
+                if self._stopped:
+                    sys.setprofile(None)
+                return
+            self._make_room(stream)
+            ticks = repeat(None, self._pace)
+
+        return hook
+
+
+class _Instructions:
+    """Byte code by code object, which is kept, so that its id is not used again."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[bytes, int, CodeType]] = {}
+
+    def of(self, code: CodeType) -> tuple[bytes, int, CodeType]:
+        """The byte code, and where a generator starts in it."""
+        found = self._known.get(id(code))
+        if found is None:
+            text = code.co_code
+            first = -1
+            if _HAS_RESUME:
+                first = next((at for at in range(0, len(text), 2) if text[at] == _RESUME), -1)
+            found = self._known[id(code)] = (text, first, code)
+        return found
+
+
+class _Entry(_Instructions):
+    def mark(self, frame: FrameType) -> Mark | None:
+        """How a generator is entered; None for its start."""
+        text, first, _ = self.of(frame.f_code)
+        at = frame.f_lasti
+        if at <= first:
+            return None
+        # 3.11 and 3.12 only; before and after, a thrown exception looks like a resume
+        return THROW if _HAS_RESUME and text[at] == _YIELD else RESUME
+
+
+class _Exit(_Instructions):
+    def mark(self, frame: FrameType, value: object) -> Mark:
+        """How a frame is left."""
+        text, first, _ = self.of(frame.f_code)
+        at = frame.f_lasti
+        if at < first or at < 0:
+            return VOID
+        if text[at] in _RETURNS:
+            return LEAVE
+        if frame.f_code.co_flags & GENERATORS and self._waits(text, at, first):
+            return YIELD
+        return LEAVE if value is not None else UNWIND
+
+    @staticmethod
+    def _waits(text: bytes, at: int, first: int) -> bool:
+        if not _HAS_RESUME:
+            return text[at] == _YIELD or text[at + 2 : at + 3] == _YIELD_FROM
+        # from 3.13 on the frame stands at the next instruction already
+        return text[at] == _YIELD or (text[at] == _RESUME and at > first)

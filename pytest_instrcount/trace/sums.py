@@ -1,0 +1,106 @@
+"""What follows from the columns of a timeline: children, and what is left without them."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+from pytest_instrcount.trace.timeline import ASYNC, Timeline, column
+
+
+def child_index(timeline: Timeline) -> tuple[array[int], array[int]]:
+    """``(first, children)``: the children of a row are ``children[first[row] : first[row + 1]]``.
+
+    >>> child_index(Timeline())
+    (array('q', [0]), array('q'))
+    """
+    size = len(timeline)
+    first = column([0]) * (size + 1)
+    for parent in timeline.parent:
+        if parent >= 0:
+            first[parent + 1] += 1
+    for row in range(size):
+        first[row + 1] += first[row]
+    free = first[:]
+    children = column([0]) * first[size]
+    for row, parent in enumerate(timeline.parent):
+        if parent >= 0:
+            children[free[parent]] = row
+            free[parent] += 1
+    return first, children
+
+
+def self_times(timeline: Timeline) -> array[int]:
+    """Nanoseconds of each row without its children; 0 for a row beside the tree.
+
+    >>> self_times(Timeline())
+    array('q')
+    """
+    ns = timeline.ns
+    own = column([ns(row) for row in range(len(timeline))])
+    for row, parent in enumerate(timeline.parent):
+        if parent >= 0:
+            own[parent] -= ns(row)
+    for row, flags in enumerate(timeline.flags):
+        if flags & ASYNC:
+            own[row] = 0
+    return own
+
+
+def self_memory(timeline: Timeline) -> dict[int, int]:
+    """Bytes of each measured row without the measured rows within; 0 for a row beside the tree.
+
+    >>> self_memory(Timeline())
+    {}
+    """
+    measured = {
+        row: detail.memory for row, detail in timeline.details.items() if detail.memory is not None
+    }
+    if not measured:
+        return {}
+    own = dict(measured)
+    # per row the nearest measured one at or above it
+    nearest = column([-1]) * len(timeline)
+    for row, parent in enumerate(timeline.parent):
+        above = nearest[parent] if parent >= 0 else -1
+        if row not in measured:
+            nearest[row] = above
+        elif timeline.flags[row] & ASYNC:
+            own[row] = 0
+        else:
+            nearest[row] = row
+            if above >= 0:
+                own[above] -= measured[row]
+    return own
+
+
+@dataclass(slots=True)
+class _Stack:
+    rows: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    times: dict[int, int] = field(default_factory=dict)
+
+
+class Stacks:
+    """The stack of each track while one goes through the rows; tells recursion.
+
+    >>> stacks = Stacks()
+    >>> stacks.enter(0, row=0, parent=-1, number=7), stacks.enter(0, row=1, parent=0, number=7)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._stacks: dict[int, _Stack] = {}
+
+    def enter(self, track: int, row: int, parent: int, number: int) -> bool:
+        """Put a row on its track's stack; whether no row of the same ``number`` is under it."""
+        stack = self._stacks.get(track)
+        if stack is None:
+            stack = self._stacks[track] = _Stack()
+        while stack.rows and stack.rows[-1] != parent:
+            stack.rows.pop()
+            stack.times[stack.numbers.pop()] -= 1
+        stack.rows.append(row)
+        stack.numbers.append(number)
+        times = stack.times[number] = stack.times.get(number, 0) + 1
+        return times == 1

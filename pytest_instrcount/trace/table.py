@@ -1,0 +1,201 @@
+"""Events as a text table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Protocol
+
+from tabulate import tabulate
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.timeline import Recorded, printable
+
+#: What a table can be sorted by.
+SORT_KEYS = (
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "cpu_time",
+    "count",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+)
+
+
+class Summary(Protocol):
+    """One event, or the sum of some: what a row shows."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def total_ns(self) -> int: ...
+    @property
+    def self_ns(self) -> int: ...
+    @property
+    def cpu_time(self) -> float: ...
+    @property
+    def cpu_memory_usage(self) -> int: ...
+    @property
+    def self_cpu_memory_usage(self) -> int: ...
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def input_shapes(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def module(self) -> str: ...
+    @property
+    def stack(self) -> tuple[str, ...]: ...
+    @property
+    def is_async(self) -> bool: ...
+    @property
+    def top_level(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table is to look; widths are in characters.
+
+    Raises InstrcountError (slug "profile-table") for what cannot be.
+    """
+
+    #: one of SORT_KEYS, or None: as they come
+    sort_by: str | None = None
+    #: -1: all
+    row_limit: int = 100
+    name_width: int = 55
+    source_width: int = 75
+    shapes_width: int = 80
+    header: str | None = None
+    top_level_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sort_by is not None and self.sort_by not in SORT_KEYS:
+            raise InstrcountError(
+                "profile-table",
+                f"a table cannot be sorted by {printable(str(self.sort_by))[:60]!r}",
+                "table(sort_by=...) with one of " + ", ".join(SORT_KEYS),
+            )
+        widths = (self.name_width, self.source_width, self.shapes_width)
+        if self.row_limit < -1 or min(widths) < 4:
+            raise InstrcountError(
+                "profile-table",
+                f"a table of {self.row_limit} rows and columns {min(widths)} wide cannot be",
+                "table(row_limit=N) with N of at least 0, or -1 for all; widths of at least 4",
+            )
+
+
+def render_table(
+    rows: Sequence[Summary], layout: Layout, recorded: Recorded, self_total_ns: int
+) -> str:
+    """The rows that the layout asks for, with the columns that were recorded.
+
+    Raises InstrcountError (slug "profile-not-recorded") if sorted by memory that was not measured.
+
+    >>> render_table([], Layout(), Recorded(), 0)
+    'no events were recorded'
+    """
+    memory = layout.sort_by is not None and "memory" in layout.sort_by
+    if memory and not recorded.memory:
+        raise InstrcountError(
+            "profile-not-recorded", "memory was not recorded", "profile(profile_memory=True)"
+        )
+    if not rows:
+        return "no events were recorded"
+    chosen: Iterable[Summary] = rows
+    if layout.top_level_only:
+        chosen = (row for row in rows if row.top_level)
+    if layout.sort_by is not None:
+        name = layout.sort_by
+        chosen = sorted(chosen, key=lambda row: -getattr(row, name))
+    shown = list(chosen if layout.row_limit < 0 else islice(chosen, layout.row_limit))
+    columns = _columns(layout, recorded, any(row.node_id for row in shown))
+    lines = tabulate(
+        [[cell for _, cell in _cells(row, columns, layout, self_total_ns)] for row in shown],
+        headers=columns,
+        disable_numparse=True,
+        colalign=[_LEFT.get(column, "right") for column in columns] if shown else None,
+    ).splitlines()
+    if layout.header is not None:
+        lines.insert(0, layout.header)
+    lines.append(f"Self CPU time total: {time_text(self_total_ns / 1000)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+_LEFT = dict.fromkeys(("Name", "Input Shapes", "Module", "Source Location"), "left")
+
+
+def _columns(layout: Layout, recorded: Recorded, several_nodes: bool) -> list[str]:
+    return [
+        "Name",
+        "Self CPU %",
+        "Self CPU",
+        "CPU total %",
+        "CPU total",
+        "CPU time avg",
+        *(["CPU Mem", "Self CPU Mem"] if recorded.memory else []),
+        "# of Calls",
+        *(["Node ID"] if several_nodes else []),
+        *(["Input Shapes"] if recorded.shapes else []),
+        *(["Module"] if recorded.modules else []),
+        *(["Source Location"] if recorded.stack else []),
+    ]
+
+
+def _cells(
+    row: Summary, columns: list[str], layout: Layout, self_total_ns: int
+) -> list[tuple[str, str]]:
+    """Column and text of each cell of a row."""
+    shapes = str([list(shape) for shape in row.input_shapes]) if row.input_shapes else ""
+    # Only the first frames: a table is one line per row, a stack may be thousands deep.
+    texts = {
+        "Name": _cut(row.key, layout.name_width),
+        "Self CPU %": "" if row.is_async else _share(row.self_ns, self_total_ns),
+        "Self CPU": "" if row.is_async else time_text(row.self_ns / 1000),
+        "CPU total %": "" if row.is_async else _share(row.total_ns, self_total_ns),
+        "CPU total": time_text(row.total_ns / 1000),
+        "CPU time avg": time_text(row.cpu_time),
+        "CPU Mem": memory_text(row.cpu_memory_usage),
+        "Self CPU Mem": memory_text(row.self_cpu_memory_usage),
+        "# of Calls": str(row.count),
+        "Node ID": str(row.node_id),
+        "Input Shapes": _cut(shapes, layout.shapes_width),
+        "Module": _cut(row.module, layout.name_width),
+        "Source Location": _cut(" < ".join(row.stack[:3]), layout.source_width),
+    }
+    return [(column, texts[column]) for column in columns]
+
+
+def time_text(microseconds: float) -> str:
+    """A time with the unit that suits it.
+
+    >>> time_text(12.5), time_text(12_500), time_text(12_500_000)
+    ('12.500us', '12.500ms', '12.500s')
+    """
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if abs(microseconds) >= size:
+            return f"{microseconds / size:.3f}{unit}"
+    return f"{microseconds:.3f}us"
+
+
+def memory_text(size: int) -> str:
+    """A number of bytes with the unit that suits it.
+
+    >>> memory_text(10), memory_text(2048), memory_text(-3 * 1024**2)
+    ('10 B', '2.00 KiB', '-3.00 MiB')
+    """
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if abs(size) >= 1024**power:
+            return f"{size / 1024**power:.2f} {unit}"
+    return f"{size} B"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f}%" if whole else "-"
+
+
+def _cut(text: str, width: int) -> str:
+    text = printable(text)
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,0 +1,203 @@
+"""What was recorded, as columns: one row per call or range, parents before their children."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_instrcount.trace.columns import NOT_A_CALL, RESUMED, Flag, Folded
+
+#: A bit of the column ``flags`` beside those of `Flag`: the event stands beside the tree, since it
+#: overlaps another one or ended on another thread.
+ASYNC = 256
+_LONGEST_NAME = 1_000
+
+
+def column(values: Iterable[int] = ()) -> array[int]:
+    """A column of 64-bit integers.
+
+    >>> column([1, 2])
+    array('q', [1, 2])
+    """
+    return array("q", values)
+
+
+def printable(text: str) -> str:
+    r"""A name that can be shown and written anywhere: one line, no control characters, not endless.
+
+    >>> print(printable("a\nb\udc80"))
+    a\nb\udc80
+    """
+    if len(text) > _LONGEST_NAME:
+        text = text[: _LONGEST_NAME - 3] + "..."
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What an event is an event of: a function, or a range of that name.
+
+    >>> Label("json.loads", "python", "json/__init__.py", 299).location
+    'json/__init__.py(299): json.loads'
+    """
+
+    #: ``module.qualname``, or the name of the range
+    name: str
+    #: "python", "c", "type" (a class written in C) or "range"
+    kind: str = "python"
+    #: where it is defined; empty for C functions and ranges
+    file: str = ""
+    #: first line of the function; 0 if it has none
+    line: int = 0
+
+    @property
+    def location(self) -> str:
+        """File, line and name, as a stack shows it; the name alone without a file."""
+        return f"{self.file}({self.line}): {self.name}" if self.file else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One stack of calls: a thread, or a greenlet on a thread."""
+
+    #: name of the thread; two may share one
+    name: str
+    #: ``threading.get_ident()`` of the thread
+    ident: int = 0
+    #: process that it belongs to: 0 is this one, others have handed their events over
+    node_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What only some events have."""
+
+    #: track on which the range ended, if it is another one
+    end_track: int | None = None
+    #: shapes of the arguments, one tuple per argument; empty for what has no shape
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    #: bytes that were allocated and not freed within, or None: not measured
+    memory: int | None = None
+    #: the text that was given along with the range's name
+    args: str = ""
+    #: class of the recognised object and which of its class: "Linear #2"
+    module: str = ""
+    #: number that ties an event to another one, or -1
+    sequence_nr: int = -1
+    #: what made the range: 0 a function, 7 the user; others are the recorder's
+    scope: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point in time with a name."""
+
+    name: str
+    track: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySample:
+    """How many traced bytes were in use at a time."""
+
+    at_ns: int
+    in_use: int
+    track: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A thread or task was started here, and began there."""
+
+    name: str
+    from_track: int
+    from_ns: int
+    to_track: int
+    to_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was asked for: an export of anything else is an error."""
+
+    shapes: bool = False
+    stack: bool = False
+    modules: bool = False
+    memory: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Columns of equal length, a row per event, in order of start; times in ns of one clock.
+
+    A parent's row comes before its children's, lies on their track, and encloses their times. The
+    arrays must not be changed. Where rows are folded, their times say nothing but their order.
+
+    >>> timeline = Timeline((Label("f"),), (Track("main"),), *map(column, ([0], [-1], [5], [9], [0], [0])))
+    >>> len(timeline)
+    1
+    """
+
+    labels: tuple[Label, ...] = ()
+    tracks: tuple[Track, ...] = ()
+    label: array[int] = field(default_factory=column)
+    parent: array[int] = field(default_factory=column)
+    start: array[int] = field(default_factory=column)
+    end: array[int] = field(default_factory=column)
+    track: array[int] = field(default_factory=column)
+    flags: array[int] = field(default_factory=column)
+    #: row -> the calls that it stands for, if it is not one; empty unless truncated
+    folded: Mapping[int, Folded] = field(default_factory=dict)
+    #: row -> what only some rows have
+    details: Mapping[int, Detail] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    memory: tuple[MemorySample, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    #: start and end of each recording, ns
+    windows: tuple[tuple[int, int], ...] = ()
+    recorded: Recorded = Recorded()
+    #: the recorder ran into its bound: rows are folded, counts are exact, the order is lost
+    truncated: bool = False
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def origin(self) -> int:
+        """The time that exports call 0: when recording began, or the first thing happened."""
+        firsts = [start for start, _ in self.windows]
+        firsts += self.start[:1]
+        firsts += [mark.at_ns for mark in self.marks]
+        firsts += [sample.at_ns for sample in self.memory]
+        return min(firsts, default=0)
+
+    def calls(self, row: int) -> int:
+        """1 if the row is a call or a range, 0 if it goes on with one, or began before."""
+        if self.folded and row in self.folded:
+            return self.folded[row].calls
+        return 0 if self.flags[row] & NOT_A_CALL else 1
+
+    def resumes(self, row: int) -> int:
+        """1 if a generator or coroutine goes on here."""
+        if self.folded and row in self.folded:
+            return self.folded[row].resumes
+        return 1 if self.flags[row] & RESUMED else 0
+
+    def errors(self, row: int) -> int:
+        """1 if it was left by an exception."""
+        if self.folded and row in self.folded:
+            return self.folded[row].errors
+        return 1 if self.flags[row] & Flag.ERROR else 0
+
+    def ns(self, row: int) -> int:
+        """From start to end."""
+        if self.folded and row in self.folded:
+            return self.folded[row].ns
+        return self.end[row] - self.start[row]

@@ -1,0 +1,117 @@
+"""A session of the Python tracer: start, run something, stop, look at the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, ParamSpec, TypeVar
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.assemble import replay
+from pytest_instrcount.trace.backends import choose_backend
+from pytest_instrcount.trace.columns import Columns
+from pytest_instrcount.trace.fold import Folder
+from pytest_instrcount.trace.own import transparent
+from pytest_instrcount.trace.recognize import Recognizer
+from pytest_instrcount.trace.recorder import Recorder
+from pytest_instrcount.trace.tree import Tree
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What is recorded, and how."""
+
+    #: "counts" reads no clock; "tree" reads one at each event
+    mode: Literal["counts", "tree"] = "counts"
+    #: builtin functions and methods, too
+    c_calls: bool = False
+    #: classes written in C (``deque()``), too: sees them on 3.12+ with ``sys.monitoring`` only
+    c_types: bool = False
+    #: "auto" is "monitoring" where Python has it (3.12+)
+    backend: Literal["auto", "monitoring", "setprofile"] = "auto"
+    #: how many frames of the stack at the start are shown
+    start_frames: int = 128
+    #: enters and exits to keep; above it rows are folded, and counts stay exact
+    max_events: int = 2_000_000
+    #: whose ``self`` is looked at; see ``recognize``
+    recognizers: tuple[Recognizer, ...] = ()
+
+
+class Tracer:
+    """Records what is called, in all threads, until it is stopped; once.
+
+    >>> def double(n): return 2 * n
+    >>> with Tracer() as tracer:
+    ...     _ = double(1) + double(2)
+    >>> tracer.tree.calls("*.double")
+    2
+    """
+
+    def __init__(self, options: TraceOptions = TraceOptions()) -> None:
+        self.options = options
+        self._recorder: Recorder | None = None
+        self._columns: Columns | None = None
+
+    def start(self) -> None:
+        """Begin; raises InstrcountError ``tracer-busy`` if another profiler or trace is active."""
+        if self._recorder is not None:
+            raise InstrcountError("tracer-order", "this trace was started before", "make a new one")
+        backend = choose_backend(self.options.backend)
+        self._folder = Folder(
+            clock=self.options.mode == "tree", unpaired=backend.backend == "setprofile"
+        )
+        recorder = backend(self.options, self._folder.fold)
+        recorder.install()
+        self._recorder = recorder
+
+    def stop(self) -> Columns:
+        """End, and give the rows; a second call gives them again."""
+        if self._columns is None:
+            if self._recorder is None:
+                raise InstrcountError("tracer-order", "this trace was not started", "call start()")
+            self._recorder.uninstall()
+            self._columns = replay(self._recorder.recording(), self._folder)
+        return self._columns
+
+    @property
+    def columns(self) -> Columns:
+        """The rows; raises InstrcountError ``tracer-order`` before the end."""
+        if self._columns is None:
+            raise InstrcountError("tracer-order", "this trace still runs", "call stop() first")
+        return self._columns
+
+    @property
+    def tree(self) -> Tree:
+        """The rows as a tree; raises InstrcountError ``tracer-order`` before the end."""
+        return Tree(self.columns)
+
+    def __enter__(self) -> Tracer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+@transparent
+def trace_call(
+    options: TraceOptions, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> tuple[T, Columns]:
+    """Call, and give the value and the rows.
+
+    >>> value, columns = trace_call(TraceOptions(), lambda: 7)
+    >>> value, len(columns.keys) >= 1
+    (7, True)
+    """
+    with Tracer(options) as tracer:
+        value = func(*args, **kwargs)
+    return value, tracer.columns

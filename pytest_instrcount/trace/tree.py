@@ -1,0 +1,243 @@
+"""A trace as a tree: immutable views over its columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
+from pytest_instrcount.trace.contexts import Context, ContextTree, merge
+from pytest_instrcount.trace.counts import count_calls, count_resumes
+from pytest_instrcount.trace.invariants import broken_invariants
+from pytest_instrcount.trace.text import Prune, matches, render
+
+#: Lines of a tree in a failing assert.
+EXPLAINED_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One row of a trace: a call, or a stretch of a generator. Made when it is looked at."""
+
+    tree: Tree
+    #: its id: in start order
+    row: int
+
+    @property
+    def key(self) -> Key:
+        """What was called."""
+        columns = self.tree.columns
+        return columns.keys[columns.key[self.row]]
+
+    @property
+    def name(self) -> str:
+        """``module.qualname``."""
+        return self.key.name
+
+    @property
+    def flags(self) -> Flag:
+        """How it was entered and left."""
+        return Flag(self.tree.columns.flags[self.row])
+
+    @property
+    def thread(self) -> Thread:
+        """Where it ran."""
+        columns = self.tree.columns
+        return columns.threads[columns.thread[self.row]]
+
+    @property
+    def calls(self) -> int:
+        """1; 0 of a resume or a start frame; more, if the trace was folded."""
+        return self.tree.columns.calls(self.row)
+
+    @property
+    def ns(self) -> int:
+        """Inclusive nanoseconds; 0 without a clock."""
+        return self.tree.columns.ns(self.row)
+
+    @property
+    def parent(self) -> Node | None:
+        """The caller, if it is in the trace."""
+        row = self.tree.columns.parent[self.row]
+        return None if row < 0 else Node(self.tree, row)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """What it called, in start order."""
+        return tuple(Node(self.tree, row) for row in self.tree.children_of(self.row))
+
+    @property
+    def object(self) -> RecognizedObject | None:
+        """Its ``self``, if that was recognised."""
+        return self.tree.columns.objects.get(self.row)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.row}>"
+
+
+class Calls(int):
+    """A number of calls that knows where they were: see ``explain_calls``.
+
+    It is an int in every other respect.
+    """
+
+    tree: Tree
+    pattern: str
+
+    @classmethod
+    def of(cls, number: int, tree: Tree, pattern: str) -> Calls:
+        """The number of calls in a tree that a pattern matches."""
+        made = cls(number)
+        made.tree, made.pattern = tree, pattern
+        return made
+
+
+class Tree:
+    """What was called, by whom, in which order.
+
+    >>> from pytest_instrcount.trace.tracer import trace_call, TraceOptions
+    >>> import json
+    >>> _, columns = trace_call(TraceOptions(), json.dumps, [1])
+    >>> tree = Tree(columns)
+    >>> assert tree.calls("json.dumps") == 1
+    >>> print(tree.to_text())
+    json.dumps  1
+      json.encoder.JSONEncoder.encode  1
+        json.encoder.JSONEncoder.iterencode  1
+    """
+
+    __slots__ = ("_children", "_contexts", "columns")
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self._children: tuple[array[int], array[int]] | None = None
+        self._contexts: ContextTree | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        truncated = ", truncated" if self.columns.stats.truncated else ""
+        return f"<Tree of {int(self.calls())} calls{truncated}>"
+
+    def children_of(self, row: int) -> tuple[int, ...]:
+        """Rows called by a row, in start order; by -1: the roots."""
+        if self._children is None:
+            self._children = _link(self.columns.parent)
+        first, following = self._children
+        found = []
+        child = first[row + 1]
+        while child >= 0:
+            found.append(child)
+            child = following[child]
+        return tuple(found)
+
+    @property
+    def roots(self) -> tuple[Node, ...]:
+        """What nobody called in the trace."""
+        return tuple(Node(self, row) for row in self.children_of(-1))
+
+    def walk(self) -> Iterator[Node]:
+        """All nodes, in start order: callers before what they call."""
+        return (Node(self, row) for row in range(len(self.columns)))
+
+    def find(self, pattern: str) -> tuple[Node, ...]:
+        """Nodes whose ``module.qualname`` a pattern like "json.*" matches, in start order."""
+        wanted = self._matching(pattern)
+        return tuple(Node(self, row) for row, key in enumerate(self.columns.key) if key in wanted)
+
+    def calls(self, pattern: str = "*") -> Calls:
+        """How often what a pattern matches was called; a generator is called when it starts."""
+        wanted = self._matching(pattern)
+        calls = self.columns.calls
+        number = sum(calls(row) for row, key in enumerate(self.columns.key) if key in wanted)
+        return Calls.of(number, self, pattern)
+
+    def resumes(self, pattern: str = "*") -> int:
+        """How often generators and coroutines that a pattern matches went on."""
+        wanted = self._matching(pattern)
+        resumes = self.columns.resumes
+        return sum(resumes(row) for row, key in enumerate(self.columns.key) if key in wanted)
+
+    def _matching(self, pattern: str) -> set[int]:
+        return {n for n, key in enumerate(self.columns.keys) if matches(key.name, pattern)}
+
+    @property
+    def contexts(self) -> ContextTree:
+        """The tree with equal calls put together."""
+        if self._contexts is None:
+            self._contexts = merge(self.columns)
+        return self._contexts
+
+    def to_text(
+        self, *, marker: str | None = None, rules: Iterable[Prune] = (), limit: int | None = None
+    ) -> str:
+        """Indented lines of "name  calls", equal calls put together; the same on every machine.
+
+        Calls of recognised objects are put together by object: "app.Model.fit [Model #0]  2".
+        ``marker``: a pattern; frames that match it are cut off, with all that is above them.
+        Where none does, all that was on the stack before the trace is.
+        """
+        return render(self.contexts, marker=marker, rules=rules, limit=limit)
+
+    def diff(self, other: Tree) -> list[tuple[str, int, int]]:
+        """(path, calls here, calls in the other) of each path that differs, callers first.
+
+        A path is "a.f > b.g [B #0]"; recursive calls count for the first call.
+        """
+        here, there = self.contexts.named(), other.contexts.named()
+        nothing = Context("", -1, False)
+        found = []
+        for path in (*here, *(path for path in there if path not in here)):
+            before, after = here.get(path, nothing).calls, there.get(path, nothing).calls
+            if before != after:
+                found.append((path, before, after))
+        return [(" > ".join(path), before, after) for path, before, after in sorted(found)]
+
+    def call_counts(self) -> dict[str, int]:
+        """``module:qualname[#n]`` -> calls: for baselines, without line numbers."""
+        return count_calls(self.columns)
+
+    def resume_counts(self) -> dict[str, int]:
+        """``module:qualname[#n]`` -> resumes of generators and coroutines."""
+        return count_resumes(self.columns)
+
+    def check(self) -> tuple[str, ...]:
+        """Sentences about what is wrong with it; none, if all is well."""
+        return broken_invariants(self.columns)
+
+
+def explain_calls(op: str, left: object, right: object) -> list[str] | None:
+    """Lines for a failed assert about ``tree.calls(...)``: the branches with what matched.
+
+    For ``pytest_assertrepr_compare``; None if neither side is such a number.
+    """
+    calls = left if isinstance(left, Calls) else right
+    if not isinstance(calls, Calls) or not hasattr(calls, "tree"):
+        return None
+    contexts = calls.tree.contexts
+    branch: set[int] = set()
+    for number, node in enumerate(contexts.nodes):
+        if node.calls and matches(node.name, calls.pattern):
+            while number >= 0 and number not in branch:
+                branch.add(number)
+                number = contexts.nodes[number].parent
+    lines = [f"{left!r} {op} {right!r} (calls of {calls.pattern!r})"]
+    if branch:
+        text = render(contexts, only=branch, limit=EXPLAINED_LINES)
+    else:
+        lines.append("nothing of that name was called; what was:")
+        text = render(contexts, limit=EXPLAINED_LINES)
+    return lines + text.splitlines()
+
+
+def _link(parents: array[int]) -> tuple[array[int], array[int]]:
+    """First child of each row (one further on, for the roots), and next sibling."""
+    first = array("i", [-1]) * (len(parents) + 1)
+    following = array("i", [-1]) * len(parents)
+    for row in range(len(parents) - 1, -1, -1):
+        place = parents[row] + 1
+        following[row] = first[place]
+        first[place] = row
+    return first, following

@@ -1,0 +1,221 @@
+"""Ranges woven into calls, and runs into one timeline: a tree by time, per track."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline, Track, column
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An event by itself, before it has a place in a tree; times in ns."""
+
+    label: Label
+    track: int
+    start: int
+    end: int
+    flags: int = 0
+    detail: Detail | None = None
+
+
+def weave(timeline: Timeline, spans: Iterable[Span]) -> Timeline:
+    """The timeline with ``spans`` in it, each a child of what encloses it and a parent within.
+
+    Where two overlap and neither encloses the other, the range stands beside the tree as ASYNC;
+    of two ranges the one that began later. Calls enclose one another, and stay in the tree.
+
+    >>> main = Timeline(tracks=(Track("main"),))
+    >>> woven = weave(main, [Span(Label("inner"), 0, 3, 4), Span(Label("outer"), 0, 1, 9)])
+    >>> [woven.labels[label].name for label in woven.label], list(woven.parent)
+    (['outer', 'inner'], [-1, 0])
+    """
+    spans = list(spans)
+    if not spans:
+        return timeline
+    calls = len(timeline)
+    numbers = {label: number for number, label in enumerate(timeline.labels)}
+    label = [numbers.setdefault(span.label, len(numbers)) for span in spans]
+    start = column([*timeline.start, *(span.start for span in spans)])
+    end = column([*timeline.end, *(max(span.start, span.end) for span in spans)])
+    track = column([*timeline.track, *(span.track for span in spans)])
+    flags = column([*timeline.flags, *map(_flags, spans)])
+    # Of what starts together the longer is outside. A range before a call: it may be its with-block.
+    order = sorted(
+        chain(range(calls, len(start)), range(calls)), key=lambda row: (start[row], -end[row])
+    )
+    old_label = timeline.label
+    details = {calls + at: span.detail for at, span in enumerate(spans) if span.detail is not None}
+    details.update(timeline.details)
+    place = {old: new for new, old in enumerate(order) if old in details or old in timeline.folded}
+    parent = _parents(order, calls, start, end, track, flags)
+    return replace(
+        timeline,
+        labels=tuple(numbers),
+        label=column([old_label[row] if row < calls else label[row - calls] for row in order]),
+        parent=column(parent),
+        start=column([start[row] for row in order]),
+        end=column([end[row] for row in order]),
+        track=column([track[row] for row in order]),
+        flags=column([flags[row] for row in order]),
+        folded={place[old]: folded for old, folded in timeline.folded.items()},
+        details={place[old]: detail for old, detail in sorted(details.items())},
+    )
+
+
+def _flags(span: Span) -> int:
+    """Those of the span; what ended on another track has no place on the stack of either."""
+    ended = None if span.detail is None else span.detail.end_track
+    return span.flags if ended in (None, span.track) else span.flags | ASYNC
+
+
+def _parents(
+    order: Sequence[int],
+    calls: int,
+    start: array[int],
+    end: array[int],
+    track: array[int],
+    flags: array[int],
+) -> list[int]:
+    """The parent of each row of ``order``, by place in it; sets ASYNC in ``flags``."""
+    stacks: dict[int, list[int]] = {}
+    parent: list[int] = []
+    for place, row in enumerate(order):
+        if flags[row] & ASYNC:
+            parent.append(-1)
+            continue
+        stack = stacks.setdefault(track[row], [])
+        while stack and end[order[stack[-1]]] <= start[row]:
+            stack.pop()
+        overlaps = stack and end[order[stack[-1]]] < end[row]
+        if overlaps and row >= calls:
+            flags[row] |= ASYNC
+            parent.append(stack[-1])
+            continue
+        while stack and end[order[stack[-1]]] < end[row]:
+            flags[order[stack.pop()]] |= ASYNC
+        parent.append(stack[-1] if stack else -1)
+        stack.append(place)
+    # A child of one that was put beside the tree belongs to whatever was around that one.
+    for place, above in enumerate(parent):
+        if above >= 0 and flags[order[above]] & ASYNC:
+            parent[place] = parent[above]
+    return [-1 if flags[row] & ASYNC else above for row, above in zip(order, parent)]
+
+
+def join(first: Timeline, second: Timeline) -> Timeline:
+    """One timeline of two runs; what ran on the same thread in both stays on one track.
+
+    >>> one = weave(Timeline(tracks=(Track("main"),)), [Span(Label("f"), 0, 1, 2)])
+    >>> two = weave(Timeline(tracks=(Track("main"),)), [Span(Label("f"), 0, 3, 4)])
+    >>> both = join(one, two)
+    >>> list(both.start), list(both.label), len(both.tracks)
+    ([1, 3], [0, 0], 1)
+    """
+    rows = len(first)
+    labels = {label: number for number, label in enumerate(first.labels)}
+    to_label = [labels.setdefault(label, len(labels)) for label in second.labels]
+    tracks, to_track = _joined_tracks(first.tracks, second.tracks)
+    details = dict(first.details)
+    for row, detail in second.details.items():
+        at = detail.end_track
+        details[rows + row] = detail if at is None else replace(detail, end_track=to_track[at])
+    joined = replace(
+        first,
+        labels=tuple(labels),
+        tracks=tracks,
+        label=column(first.label) + column([to_label[label] for label in second.label]),
+        parent=column(first.parent)
+        + column([-1 if row < 0 else rows + row for row in second.parent]),
+        start=column(first.start) + column(second.start),
+        end=column(first.end) + column(second.end),
+        track=column(first.track) + column([to_track[track] for track in second.track]),
+        flags=column(first.flags) + column(second.flags),
+        folded={**first.folded, **{rows + row: one for row, one in second.folded.items()}},
+        details=details,
+        marks=(*first.marks, *(replace(mark, track=to_track[mark.track]) for mark in second.marks)),
+        memory=(*first.memory, *(replace(one, track=to_track[one.track]) for one in second.memory)),
+        flows=(
+            *first.flows,
+            *(
+                replace(
+                    flow, from_track=to_track[flow.from_track], to_track=to_track[flow.to_track]
+                )
+                for flow in second.flows
+            ),
+        ),
+        windows=first.windows + second.windows,
+        truncated=first.truncated or second.truncated,
+    )
+    return in_start_order(joined)
+
+
+def _joined_tracks(
+    first: tuple[Track, ...], second: tuple[Track, ...]
+) -> tuple[tuple[Track, ...], list[int]]:
+    """All tracks, and where each of ``second`` went. Greenlets of one thread look alike."""
+    free: dict[Track, list[int]] = {}
+    for number, track in enumerate(first):
+        free.setdefault(track, []).append(number)
+    tracks, to_track = list(first), []
+    for track in second:
+        same = free.get(track)
+        to_track.append(same.pop(0) if same else len(tracks))
+        if to_track[-1] == len(tracks):
+            tracks.append(track)
+    return tuple(tracks), to_track
+
+
+def in_start_order(timeline: Timeline) -> Timeline:
+    """The timeline with its rows sorted by start; on one track they must be so already.
+
+    >>> timeline = Timeline((Label("f"),), (Track("a"), Track("b")), column([0, 0]),
+    ...     column([-1, -1]), column([7, 5]), column([8, 9]), column([0, 1]), column([0, 0]))
+    >>> list(in_start_order(timeline).track)
+    [1, 0]
+    """
+    start = timeline.start
+    if all(one <= other for one, other in pairwise(start)):
+        return timeline
+    order = sorted(range(len(start)), key=start.__getitem__)
+    return _reordered(timeline, order)
+
+
+def of_thread(timeline: Timeline, ident: int) -> Timeline:
+    """The events of one thread of this process, and of its greenlets.
+
+    >>> tracks = Track("main", 1), Track("worker", 2)
+    >>> both = weave(Timeline(tracks=tracks), [Span(Label(n), n == "g", 0, 1) for n in "fg"])
+    >>> list(of_thread(both, 1).label)
+    [0]
+    """
+    keep = [track.ident == ident and not track.node_id for track in timeline.tracks]
+    order = [row for row, track in enumerate(timeline.track) if keep[track]]
+    kept = _reordered(timeline, order)
+    return replace(
+        kept,
+        marks=tuple(mark for mark in kept.marks if keep[mark.track]),
+        memory=tuple(sample for sample in kept.memory if keep[sample.track]),
+        flows=tuple(one for one in kept.flows if keep[one.from_track] and keep[one.to_track]),
+    )
+
+
+def _reordered(timeline: Timeline, order: list[int]) -> Timeline:
+    """The rows of ``order``, in that order; parents are among them."""
+    place = column([-1]) * (len(timeline) + 1)  # the last one is that of parent -1
+    for new, old in enumerate(order):
+        place[old] = new
+    return replace(
+        timeline,
+        label=column(timeline.label[row] for row in order),
+        parent=column(place[timeline.parent[row]] for row in order),
+        start=column(timeline.start[row] for row in order),
+        end=column(timeline.end[row] for row in order),
+        track=column(timeline.track[row] for row in order),
+        flags=column(timeline.flags[row] for row in order),
+        folded={place[row]: one for row, one in timeline.folded.items() if place[row] >= 0},
+        details={place[row]: one for row, one in timeline.details.items() if place[row] >= 0},
+    )

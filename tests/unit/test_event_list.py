@@ -1,0 +1,223 @@
+"""The list of events: what each says of itself, and the table of all."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.columns import Flag, Folded
+from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.timeline import Detail, Recorded, Timeline, column
+from pytest_instrcount.trace.weave import join
+from tests.timelines import call, deep, later, ranged, timeline_of, timelines
+
+F_AT = "f.py(1): f"
+EVENTS = EventList(
+    timeline_of(
+        call("f", 1_000, 9_000),
+        ranged(
+            "r",
+            2_000,
+            8_000,
+            detail=Detail(input_shapes=((2, 3), ()), memory=2048, module="Linear #0", args="n=1"),
+        ),
+        call("g", 3_000, 4_000, flags=Flag.RESUME | Flag.ERROR),
+        ranged("inner", 5_000, 6_000, detail=Detail(memory=48)),
+        ranged("late", 7_000, 12_000, detail=Detail(memory=7)),
+    )
+)
+
+
+def test_an_event_says_what_it_is() -> None:
+    """Microseconds from the start of recording, and the place in the tree."""
+    f, r, g, inner, late = EVENTS
+    assert [event.name for event in EVENTS] == ["f", "r", "g", "inner", "late"]
+    assert (f.id, f.key, f.kind, f.thread, f.node_id) == (0, "f", "python", 0, 0)
+    assert (f.time_range, f.time_range.elapsed_us()) == ((1.0, 9.0), 8.0)
+    assert (f.cpu_time_total, f.self_cpu_time_total) == (8.0, 2.0)
+    assert (f.cpu_parent, f.cpu_children) == (None, (r,))
+    assert (r.cpu_parent, r.cpu_children) == (f, (g, inner))
+    assert g.stack == ("g.py(1): g", "r", "f.py(1): f")
+    assert (g.count, g.resumes, g.errors, f.count) == (0, 1, 1, 1)
+    assert (r.input_shapes, r.module) == (((2, 3), ()), "Linear #0")
+    assert (r.cpu_memory_usage, r.self_cpu_memory_usage) == (2048, 2000)
+    assert (late.is_async, late.cpu_parent, late.self_cpu_time_total) == (True, None, 0.0)
+    assert late.cpu_time_total == 5.0
+    assert repr(g) == "<FunctionEvent id=2 name=g thread=0 time=1.000us self=1.000us>"
+
+
+def test_it_is_a_sequence() -> None:
+    """With negative places and slices."""
+    assert EVENTS[-1] == EVENTS[4]
+    assert EVENTS[1:3] == [EVENTS[1], EVENTS[2]]
+    assert EVENTS[0] in EVENTS
+    assert repr(EVENTS) == "<EventList of 5 events>"
+    with pytest.raises(IndexError):
+        EVENTS[5]
+
+
+def test_table() -> None:
+    """In order of start, all columns that were recorded."""
+    assert str(EVENTS) == EVENTS.table()
+    assert EVENTS.table(header="my run").splitlines() == [
+        "my run",
+        *EVENTS.table().splitlines(),
+    ]
+    lines = EVENTS.table().splitlines()
+    assert [re.split(r"\s{2,}", line) for line in (lines[0], *lines[2:4])] == [
+        [
+            *("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"),
+            *("CPU Mem", "Self CPU Mem", "# of Calls", "Input Shapes", "Module", "Source Location"),
+        ],
+        ["f", "25.00%", "2.000us", "100.00%", "8.000us", "8.000us", "0 B", "0 B", "1", F_AT],
+        [
+            *("r", "50.00%", "4.000us", "75.00%", "6.000us", "6.000us", "2.00 KiB", "1.95 KiB"),
+            *("1", "[[2, 3], []]", "Linear #0", f"r < {F_AT}"),
+        ],
+    ]
+    assert lines[-1] == "Self CPU time total: 8.000us"
+
+
+@pytest.mark.parametrize(
+    ("sort_by", "names"),
+    [
+        (None, ["f", "r", "g", "inner", "late"]),
+        ("cpu_time_total", ["f", "r", "late", "g", "inner"]),
+        ("self_cpu_time_total", ["r", "f", "g", "inner", "late"]),
+        ("cpu_time", ["f", "r", "late", "g", "inner"]),
+        ("count", ["f", "r", "inner", "late", "g"]),
+        ("cpu_memory_usage", ["r", "inner", "late", "f", "g"]),
+        ("self_cpu_memory_usage", ["r", "inner", "f", "g", "late"]),
+    ],
+)
+def test_table_is_sorted(sort_by: str | None, names: list[str]) -> None:
+    """Largest first; equal ones in order of start."""
+    lines = EVENTS.table(sort_by=sort_by).splitlines()[2:-1]
+    assert [line.split()[0] for line in lines] == names
+
+
+@pytest.mark.parametrize(("limit", "rows"), [(0, 0), (1, 1), (5, 5), (6, 5), (-1, 5), (10**30, 5)])
+def test_row_limit(limit: int, rows: int) -> None:
+    """-1 shows all."""
+    assert len(EVENTS.table(row_limit=min(limit, 10**18)).splitlines()) == rows + 3
+
+
+def test_top_level_events_only() -> None:
+    """What ran in no other event."""
+    lines = EVENTS.table(top_level_events_only=True).splitlines()[2:-1]
+    assert [line.split()[0] for line in lines] == ["f", "late"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"sort_by": "cuda_time_total"},
+        {"sort_by": "__class__"},
+        {"sort_by": ""},
+        {"row_limit": -2},
+        {"max_name_column_width": 3},
+        {"max_src_column_width": 0},
+        {"max_shapes_column_width": -1},
+    ],
+)
+@pytest.mark.parametrize("events", [EVENTS, EVENTS.key_averages(), EventList()])
+def test_tables_that_cannot_be(events: EventList, arguments: dict[str, object]) -> None:
+    """Refused by a word of ours, whatever is in the list."""
+    with pytest.raises(InstrcountError) as error:
+        events.table(**arguments)  # type: ignore[arg-type]
+    assert error.value.slug == "profile-table"
+
+
+def test_columns_are_there_if_recorded() -> None:
+    """A column of nothing would say that there was nothing."""
+    events = EventList(dataclasses.replace(EVENTS.timeline, recorded=Recorded()))
+    head = events.table().splitlines()[0]
+    assert all(word not in head for word in ("Mem", "Shapes", "Module", "Source"))
+    assert events[0].stack == ()
+    with pytest.raises(InstrcountError) as error:
+        events.table(sort_by="cpu_memory_usage")
+    assert error.value.slug == "profile-not-recorded"
+
+
+def test_names_that_no_table_can_hold() -> None:
+    """One line each, cut to the width, nothing read as a number."""
+    events = EventList(timeline_of(call("1e5", 0, 1), call("a\nb" * 500, 2, 3), call("7", 4, 5)))
+    lines = events.table(max_name_column_width=12).splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["1e5", "a\\nba\\nba...", "7"]
+
+
+def test_node_column_where_there_are_several() -> None:
+    """Events that other processes handed over."""
+    one = EVENTS.timeline
+    nodes = tuple(dataclasses.replace(track, node_id=3) for track in one.tracks)
+    both = EventList(join(one, dataclasses.replace(later(one), tracks=nodes)))
+    assert "Node ID" in both.table().splitlines()[0]
+    assert {event.node_id for event in both} == {0, 3}
+    assert len(both.key_averages()) == 2 * len(EVENTS.key_averages())
+
+
+def test_empty() -> None:
+    """No rows, no numbers, no division by zero."""
+    events = EventList()
+    assert (len(events), list(events), events.self_cpu_time_total) == (0, [], 0.0)
+    assert events.table() == events.key_averages().table() == "no events were recorded"
+    assert events.total_average().cpu_time == 0.0
+
+
+def test_time_stood_still() -> None:
+    """Shares of nothing are no number."""
+    line = EventList(timeline_of(call("f", 5, 5))).table().splitlines()[2]
+    assert line.split()[:5] == ["f", "-", "0.000us", "-", "0.000us"]
+
+
+def test_folded_rows_stand_for_many() -> None:
+    """Their counts are exact."""
+    timeline = dataclasses.replace(
+        timeline_of(call("f", 0, 9), call("g", 1, 2)),
+        folded={0: Folded(3, 1, 2, 9_000), 1: Folded(40, 0, 0, 4_000)},
+        truncated=True,
+    )
+    f, g = EventList(timeline)
+    assert (f.count, f.resumes, f.errors) == (3, 1, 2)
+    assert (f.cpu_time_total, f.self_cpu_time_total, g.count) == (9.0, 5.0, 40)
+
+
+@given(timelines())
+def test_every_nanosecond_is_counted_once(timeline: Timeline) -> None:
+    """The selves of all add up to the events without a parent."""
+    events = EventList(timeline)
+    top = sum(event.total_ns for event in events if event.top_level and not event.is_async)
+    assert sum(event.self_ns for event in events) == top
+    assert all(event.self_ns >= 0 for event in events)
+    assert events.self_cpu_time_total == top / 1000
+
+
+@given(timelines())
+def test_children_and_parents_agree(timeline: Timeline) -> None:
+    """Each event is a child of its parent, in order of start."""
+    events = EventList(timeline)
+    for event in events:
+        children = event.cpu_children
+        assert all(child.cpu_parent == event for child in children)
+        assert [child.id for child in children] == sorted(child.id for child in children)
+    assert sum(len(event.cpu_children) for event in events) == sum(
+        not event.top_level for event in events
+    )
+
+
+def test_recursion_100_000_deep() -> None:
+    """Stack and table recurse nowhere."""
+    events = EventList(deep(100_000))
+    assert len(events[-1].stack) == 100_000
+    assert events[-1].self_ns == 2
+    assert len(events.table(sort_by="cpu_time_total").splitlines()) == 103
+
+
+def test_columns_of_other_types() -> None:
+    """The recorder's are narrower."""
+    narrow = dataclasses.replace(EVENTS.timeline, parent=column(EVENTS.timeline.parent))
+    assert [event.name for event in EventList(narrow)] == [event.name for event in EVENTS]
