@@ -13,11 +13,19 @@ MISSING = ("auto", "fail", "note")
 INCOMPARABLE = ("warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
+BACKENDS = ("auto", "monitoring", "setprofile")
 
 MARKER_LINE = (
     "instrcount(max_delta=None, warmup=None, calls=None, timeout=None, isolation=None): "
     "count the instructions of this test under --instrcount and fail when they grow past "
     'max_delta ("1%", "5000ir" or both, "1%|5000ir").'
+)
+
+TRACE_MARKER_LINE = (
+    "trace_profile(tracer='python', c_calls=False, phases=('call',), max_delta='0', "
+    "max_calls=None, max_memory_delta=None): trace the calls of this test's body; under "
+    "--instrcount, fail when there are more than in its baseline, or more than "
+    'max_calls={"module:function": 3}.'
 )
 
 
@@ -87,6 +95,16 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         metavar="TYPE:PATH",
     )
+    add(
+        "trace-profile",
+        "Write a trace of each test that the trace_profile marker or fixture traces",
+        metavar="DIR",
+    )
+    add_with_ini(
+        "instrcount-trace-backend",
+        "How calls are traced: auto, monitoring (3.12 and later) or setprofile (default: auto)",
+        choices=BACKENDS,
+    )
     add_with_ini(
         "instrcount-valgrind",
         "The valgrind to run (default: the one on PATH)",
@@ -115,6 +133,11 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "instrcount_env", "Environment variables that tests see under Valgrind", type="args"
+    )
+    parser.addini(
+        "instrcount_recognizers",
+        "Classes whose objects a trace tells apart, as package.module.Class",
+        type="args",
     )
     parser.addini(
         "verbosity_instrcount", "Verbosity of the instrcount section alone", default="auto"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_instrcount.stash import COUNTING, INSIDE
+from pytest_instrcount.stash import COUNTING, INSIDE, is_traced
 
 if TYPE_CHECKING:
     from pytest_instrcount.fixture import InstrCount
+    from pytest_instrcount.tracing.fixture import TraceProfile
 
 #: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
 STARTED_WITH = tuple(sys.path)
@@ -23,11 +25,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that others may implement."""
+    from pytest_instrcount import hookspec
+
+    pluginmanager.add_hookspecs(hookspec)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker; measure if the user wants it."""
-    from pytest_instrcount.options import MARKER_LINE
+    from pytest_instrcount.options import MARKER_LINE, TRACE_MARKER_LINE
 
     config.addinivalue_line("markers", MARKER_LINE)
+    config.addinivalue_line("markers", TRACE_MARKER_LINE)
     if wants_to_measure(config):
         from pytest_instrcount.session import start_measuring
 
@@ -64,6 +74,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("instrcount")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Find what is wrong with traces before any test runs, if one is traced."""
+    config = session.config
+    idle = config.getoption("collectonly", False) or config.stash.get(INSIDE, False)
+    if not idle and any(map(is_traced, session.items)):
+        from pytest_instrcount.tracing.hooks import check_items
+
+        check_items(config, [item for item in session.items if is_traced(item)])
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Where an assert about a number of calls fails, show who made them."""
+    tree = sys.modules.get("pytest_instrcount.trace.tree")
+    return tree.explain_calls(op, left, right) if tree else None
+
+
 @pytest.fixture
 def instrcount(request: pytest.FixtureRequest) -> InstrCount:
     """Count the instructions of one call, and return the value of the call.
@@ -77,3 +104,22 @@ def instrcount(request: pytest.FixtureRequest) -> InstrCount:
         fixture: InstrCount = counting(request)
         return fixture
     return InstrCount(request.node.nodeid, None)
+
+
+@pytest.fixture
+def trace_profile(request: pytest.FixtureRequest) -> TraceProfile:
+    """Trace the calls that are made through it, or in its with-block; the tree is in ``.tree``."""
+    from pytest_instrcount.tracing.hooks import trace_of
+
+    return trace_of(request.node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Trace a test that carries the marker or takes the fixture."""
+    if not is_traced(item):
+        return (yield)
+    from pytest_instrcount.tracing.hooks import trace_item
+
+    with trace_item(item):
+        return (yield)

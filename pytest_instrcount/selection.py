@@ -14,6 +14,7 @@ class Selection:
         self._config = config
         self._files: set[str] = set()
         self._measured: set[str] = set()
+        self._traced: set[str] = set()
         self._deselected: set[str] = set()
         self._broken: set[str] = set()
 
@@ -32,8 +33,19 @@ class Selection:
         """The tests of this run that are measured."""
         self._measured.update(nodeids)
 
+    def note_traced(self, nodeids: Iterable[str]) -> None:
+        """The tests of this run whose calls are counted."""
+        self._traced.update(nodeids)
+
+    def is_stale_table(self, nodeid: str) -> bool:
+        """Whether the test of a table of calls is known to be gone, or to be no longer traced."""
+        return self._is_stale(nodeid, self._traced)
+
     def is_stale(self, nodeid: str) -> bool:
         """Whether a baseline's test is known to be gone, or to be no longer measured."""
+        return self._is_stale(nodeid, self._measured)
+
+    def _is_stale(self, nodeid: str, known: set[str]) -> bool:
         file = nodeid.partition("::")[0]
         if not (self._config.rootpath / file).exists():
             return True
@@ -41,7 +53,7 @@ class Selection:
             return False
         if file not in self._files or file in self._broken:
             return False
-        return nodeid not in self._measured and nodeid not in self._deselected
+        return nodeid not in known and nodeid not in self._deselected
 
     def why_partial(self, session: pytest.Session) -> str:
         """Why this run does not know all tests; empty if it does."""

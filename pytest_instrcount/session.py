@@ -5,49 +5,41 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_instrcount import facts, replay
-from pytest_instrcount.callgrind.canonical import (
-    canonical_args,
-    canonical_options,
-    presentation,
-)
 from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.command import child_environment
-from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
-from pytest_instrcount.callgrind.parse import Profile, parse_profile, sum_profiles
-from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import (
     Order,
     Problem,
     Zygote,
     ZygoteFailed,
-    ZygoteSetup,
 )
-from pytest_instrcount.counts.noise import differing_functions
-from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
+from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import env_key
-from pytest_instrcount.gate.records import RunSummary
+from pytest_instrcount.gate.records import CallsResult, RunSummary
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
+from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.json import write_report
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import MARKER, Settings, load_settings, settings_for_item
+from pytest_instrcount.starting import start_zygote
+from pytest_instrcount.stash import is_traced
+from pytest_instrcount.tracing.settings import load_trace_settings
 
-#: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
-_HEARTBEAT_SECONDS = 30.0
+if TYPE_CHECKING:
+    from pytest_instrcount.tracing.run import TracedTests
 
 _UPDATE = "--instrcount-update-baseline"
 
@@ -71,7 +63,8 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
         valgrind, version = facts.find_valgrind(settings.valgrind)
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
-    run = MeasuredRun(config, settings, valgrind, version, sys_path)
+    tracer = load_trace_settings(config).backend_name
+    run = MeasuredRun(config, settings, valgrind, version, sys_path, tracer)
     config.pluginmanager.register(run, "instrcount-run")
 
 
@@ -85,7 +78,9 @@ class MeasuredRun:
         valgrind: str,
         version: str,
         sys_path: Sequence[str],
+        tracer: str,
     ) -> None:
+        self._tracer = tracer
         self._config = config
         self._settings = settings
         self._valgrind = valgrind
@@ -109,9 +104,12 @@ class MeasuredRun:
         )
         self._packages = facts.Packages()
         self._zygote: Zygote | None = None
+        self._tracing: TracedTests | None = None
+        self._calls: dict[str, CallsResult] = {}
         self._numbers: dict[str, int] = {}
         self._chosen: dict[str, Settings] = {}
         self._items: dict[str, pytest.Item] = {}
+        self._passed: set[str] = set()
         self._notes: list[str] = []
         self._summary: RunSummary | None = None
         self._owner = os.getpid()
@@ -123,7 +121,12 @@ class MeasuredRun:
         folder = os.path.relpath(self._settings.baseline_dir, self._config.rootpath)
         python = ".".join(map(str, sys.version_info[:3]))
         return render_header(
-            {"valgrind": self._version, "CPython": python, "baselines": f"in {folder}"}
+            {
+                "valgrind": self._version,
+                "CPython": python,
+                "tracer": self._tracer,
+                "baselines": f"in {folder}",
+            }
         )
 
     @pytest.hookimpl(tryfirst=True)
@@ -134,32 +137,13 @@ class MeasuredRun:
                 "nothing is measured under --pdb and --trace: the tests ran natively"
             )
             return
+        self._zygote = self._start_zygote(self._valgrind)
+
+    def _start_zygote(self, valgrind: str) -> Zygote:
         try:
-            scratch = take_scratch()
+            return start_zygote(self._config, self._settings, valgrind, self._sys_path)
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
-        config, settings = self._config, self._settings
-        option = vars(config.option)
-        setup = ZygoteSetup(
-            valgrind=self._valgrind,
-            environment=child_environment(
-                os.environ, settings.let_through, sys.executable, scratch.path
-            ),
-            folder=str(config.invocation_params.dir),
-            options=canonical_options(
-                option,
-                config.rootpath,
-                config.inipath,
-                scratch.path,
-                lambda name: has_ini(config, name),
-            ),
-            args=canonical_args(list(config.option.plugins), config.rootpath),
-            sys_path=self._sys_path,
-            presentation=presentation(option),
-            timeout=settings.timeout,
-            jobs=facts.core_count(),
-        )
-        self._zygote = Zygote(setup, scratch)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Check all markers, then ask for all measurements at once."""
@@ -177,34 +161,41 @@ class MeasuredRun:
             elif item.nodeid not in self._chosen:
                 self._chosen[item.nodeid] = settings
                 self._items[item.nodeid] = item
-                orders.append(self._order(item, settings))
+                orders.append(self._order(item))
         if mistakes:
             raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+        traced = self._find_traced(session.items)
         self._selection.note_measured(self._chosen)
+        self._selection.note_traced(item.nodeid for item in traced)
+        if traced:
+            from pytest_instrcount.tracing.run import TracedTests
+
+            self._tracing = TracedTests(
+                self._start_zygote(""),
+                traced,
+                self._settings,
+                CallStore(self._rulings.store),
+                self._rulings.policy,
+            )
         if not orders:
-            self._end_zygote()
+            self._zygote.end()
+            self._zygote = None
             return
         first = self._zygote.ask(orders)
         self._numbers = {order.nodeid: first + number for number, order in enumerate(orders)}
 
-    def _order(self, item: pytest.Item, settings: Settings) -> Order:
-        """The order for the usual layout."""
+    def _find_traced(self, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+        """Tests whose calls are counted, too; the tracers are imported only if there are some."""
+        if not any(is_traced(item) for item in items):
+            return []
+        from pytest_instrcount.tracing.run import find_traced
+
+        return find_traced(items)
+
+    def _order(self, item: pytest.Item) -> Order:
+        settings, verbose = self._chosen[item.nodeid], self._config.getoption("verbose", 0)
         known = self._rulings.made_with(item.nodeid)
-        warmup, calls = settings.warmup, settings.calls
-        if known is not None:
-            warmup = known.warmup if warmup is None else warmup
-            calls = known.calls if calls is None else calls
-        pilot = warmup is None or calls is None
-        return Order(
-            nodeid=item.nodeid,
-            path=str(item.path),
-            isolation=settings.isolation,
-            timeout=settings.timeout,
-            warmup=warmup,
-            calls=calls,
-            pilot=pilot,
-            verbose=self._config.getoption("verbose", 0),
-        )
+        return order_for(item.nodeid, item.path, settings, known, verbose)
 
     # Measure.
 
@@ -221,7 +212,15 @@ class MeasuredRun:
             self._end_zygote()
             raise
         try:
-            self._measure_layouts()
+            if self._zygote is not None:
+                orders = {nodeid: self._order(item) for nodeid, item in self._items.items()}
+                self._notes += measure_layouts(
+                    self._zygote, self._rulings, orders, self._chosen, self._say
+                )
+            if self._tracing is not None:
+                self._tracing.rule(
+                    lambda nodeid: Heartbeat(self._say, nodeid), self._passed.__contains__
+                )
         except ZygoteFailed as error:
             raise pytest.UsageError(str(error)) from None
         finally:
@@ -239,7 +238,7 @@ class MeasuredRun:
             return None
         number = self._numbers.pop(item.nodeid, None)
         if number is None:  # it runs a second time (--keep-duplicates): a result can be had once
-            number = self._zygote.ask([self._order(item, self._chosen[item.nodeid])])
+            number = self._zygote.ask([self._order(item)])
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         try:
             answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
@@ -289,91 +288,14 @@ class MeasuredRun:
         baseline = self._rulings.baseline(item.nodeid)
         if isinstance(baseline, InstrcountError):
             raise baseline
-        measurement = self._measurement(item.nodeid, result)
+        measurement = measurement_of(item.nodeid, result, self._packages)
+        if result["threads"]:
+            self._notes.append(f"{item.nodeid}: threads were alive, so it had a process of its own")
         ruling = self._rulings.rule(measurement, self._chosen[item.nodeid].max_delta)
         properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
         if ruling.delta is not None:
             properties.append(("instrcount.delta", percent(ruling.delta)))
         return properties
-
-    def _measurement(self, nodeid: str, result: Message) -> Measurement:
-        dumps = len(result["dumps"])
-        if dumps < 2:
-            raise InstrcountError(
-                "no-dump",
-                f"Callgrind left {dumps} dumps of the test",
-                "pytest --instrcount --instrcount-isolation=process",
-            )
-        profile = self._profile(result)
-        warmup, calls = result["counted"]
-        if profile.total <= 0:
-            raise InstrcountError(
-                "no-count",
-                "Callgrind counted nothing between the start and the end of the call",
-                "pytest --instrcount --instrcount-isolation=process",
-            )
-        if result["threads"]:
-            self._notes.append(f"{nodeid}: threads were alive, so it had a process of its own")
-        return Measurement(
-            nodeid=nodeid,
-            total_ir=profile.total,
-            calls=calls,
-            warmup=warmup,
-            isolation=result["isolation"],
-            rows=profile.rows,
-            packages=self._packages.imported(result["modules"]),
-            callers=profile.callers,
-        )
-
-    def _measure_layouts(self) -> None:
-        """Measure once more, and in other layouts of memory, what one count does not settle."""
-        repetition = {each.nodeid: (each.warmup, each.calls) for each in self._rulings.unsettled()}
-        if not repetition or self._zygote is None:
-            return
-        tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
-        self._say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
-        orders = [
-            replace(
-                self._order(self._items[nodeid], self._chosen[nodeid]),
-                # adaptive code has no steady state: its count depends on how often it ran before;
-                # but where the user said how often, that is what is to be counted
-                warmup=warmup + (layout if self._chosen[nodeid].warmup is None else 0),
-                calls=calls,
-                pilot=False,
-                layout=layout,
-            )
-            for nodeid, (warmup, calls) in repetition.items()
-            for layout in range(OTHER_LAYOUTS + 1)
-        ]
-        number = self._zygote.ask(orders)
-        for first in self._rulings.unsettled():
-            profiles = []
-            for _ in range(OTHER_LAYOUTS + 1):
-                answer = self._zygote.wait(number, Heartbeat(self._say, first.nodeid))
-                number += 1
-                if not isinstance(answer, Problem) and answer["counted"] and answer["dumps"]:
-                    profiles.append(self._profile(answer))
-            if len(profiles) <= OTHER_LAYOUTS:
-                self._notes.append(
-                    f"{first.nodeid}: {OTHER_LAYOUTS + 1 - len(profiles)} of the repeated "
-                    "measurements failed"
-                )
-                continue
-            settled = replace(
-                first,
-                layouts=tuple(profiles),
-                unsteady=differing_functions(first.profile, profiles[0]),
-            )
-            self._rulings.rule(settled, self._chosen[first.nodeid].max_delta)
-
-    def _profile(self, result: Message) -> Profile:
-        """The counts of one answer, without the switch, under standard names."""
-        dumps = [Path(path) for path in result["dumps"]]
-        *counted, switch = map(parse_profile, dumps)
-        profile = sum_profiles(each - switch for each in counted)
-        for dump in dumps:
-            dump.unlink(missing_ok=True)
-        return standardize_profile(profile)
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""
@@ -398,15 +320,22 @@ class MeasuredRun:
         if settings.update:
             try:
                 self._rulings.write()
+                if self._tracing is not None:
+                    self._tracing.write()
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
         for result in self._rulings.failing():
             if result.verdict is Verdict.failed:
                 continue  # told already, as an error
+            calls = self._tracing.results.get(result.nodeid) if self._tracing else None
+            if calls is not None:
+                result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
             text = "\n".join(render_failure(result, self._update_command()))
-            report = replay.make_report(self._items[result.nodeid], "call", "failed", text)
-            report.__dict__[VERDICT_ATTRIBUTE] = result.verdict.value
-            self._config.hook.pytest_runtest_logreport(report=report)
+            self._report_verdict(self._items[result.nodeid], result.verdict, text)
+        if self._tracing is not None:
+            for calls in self._tracing.failing():
+                text = "\n".join(render_calls_failure(calls, self._update_command()))
+                self._report_verdict(self._tracing.items[calls.nodeid], calls.verdict, text)
         if settings.prune:
             self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
@@ -415,15 +344,37 @@ class MeasuredRun:
                 f"[nothing-compared]\n  fix: {self._update_command()}"
             )
 
+    def _report_verdict(self, item: pytest.Item, verdict: Verdict, text: str) -> None:
+        """One more report of this test, which fails it."""
+        report = replay.make_report(item, "call", "failed", text)
+        report.__dict__[VERDICT_ATTRIBUTE] = verdict.value
+        self._config.hook.pytest_runtest_logreport(report=report)
+
     def _compared_nothing(self) -> bool:
         """Whether a gate in CI passes on nothing; an update and a prune are no gates."""
         settings = self._settings
         gate = settings.ci and not settings.update and not settings.prune
-        return gate and not self._rulings.compared()
+        traced = self._tracing is not None and any(
+            result.delta is not None for result in self._tracing.results.values()
+        )
+        return gate and not traced and not self._rulings.compared()
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Know which tests have passed: of others nothing is compared."""
+        if report.when == "call" and report.passed:
+            self._passed.add(report.nodeid)
+        elif report.failed:
+            self._passed.discard(report.nodeid)
 
     def _find_stale(self) -> list[Path]:
         limit = self._settings.max_delta
-        return self._rulings.stale(self._selection.is_stale, limit)
+        gone = self._rulings.stale(self._selection.is_stale, limit)
+        for path, owner in CallStore(self._rulings.store).list():
+            if self._selection.is_stale_table(owner):
+                gone.append(path)
+                self._calls[owner] = CallsResult(owner, Verdict.stale, None, None, limit)
+        return gone
 
     def _prune(self, session: pytest.Session, stale: list[Path]) -> None:
         partial = self._selection.why_partial(session)
@@ -481,6 +432,10 @@ class MeasuredRun:
                 notes=tuple(self._notes),
                 update_command=self._update_command(),
                 updating=self._settings.update,
+                traces=(
+                    *(self._tracing.results.values() if self._tracing else ()),
+                    *self._calls.values(),
+                ),
             )
         return self._summary
 
@@ -498,30 +453,10 @@ class MeasuredRun:
             reporter.write_line(line)
 
     def _end_zygote(self) -> None:
-        if self._zygote is not None and os.getpid() == self._owner:
-            zygote, self._zygote = self._zygote, None
+        if os.getpid() != self._owner:
+            return
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
             zygote.end()
-
-
-def has_ini(config: pytest.Config, name: str) -> bool:
-    """Whether pytest or a plugin declares an ini setting of this name."""
-    try:
-        config.getini(name)
-    except (ValueError, KeyError):
-        return False
-    return True
-
-
-class Heartbeat:
-    """Called while a result is awaited; says so every half minute."""
-
-    def __init__(self, say: Any, nodeid: str) -> None:
-        self._say = say
-        self._nodeid = nodeid
-        self._start = self._next = time.monotonic()
-
-    def __call__(self) -> None:
-        now = time.monotonic()
-        if now - self._next >= _HEARTBEAT_SECONDS:
-            self._next = now
-            self._say(f"instrcount: waiting for {self._nodeid} ({now - self._start:.0f} s)")
+        if self._tracing is not None:
+            self._tracing.end()

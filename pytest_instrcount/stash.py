@@ -11,3 +11,11 @@ import pytest
 INSIDE = pytest.StashKey[bool]()
 #: Makes the fixture that counts; present only while a test is measured.
 COUNTING = pytest.StashKey[Callable[[pytest.FixtureRequest], Any]]()
+#: On an item: its `tracing.TraceProfile`, made when it is first asked for.
+TRACE = pytest.StashKey[Any]()
+
+
+def is_traced(item: pytest.Item) -> bool:
+    """Whether a test has the trace_profile marker or takes the fixture."""
+    name = "trace_profile"
+    return name in getattr(item, "fixturenames", ()) or item.get_closest_marker(name) is not None

@@ -329,6 +329,11 @@ _seed_generator = super(random.Random, _generator).seed
 _repeating = [0]
 
 
+def repeat_here() -> None:
+    """From now on it is this process that repeats."""
+    _repeating[0] = os.getpid()
+
+
 def seed_random() -> None:
     """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
     if os.getpid() != _repeating[0]:

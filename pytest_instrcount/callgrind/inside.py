@@ -283,6 +283,7 @@ class TestChild:
         self._compiled = loader.compiled
         self._modules = len(sys.modules)
         self._problem = ""
+        self._traced: Message | None = None
         self._count_last: Callable[[], None] | None = None
 
     # The story of a test.
@@ -296,7 +297,8 @@ class TestChild:
         self._counter = Counter(
             channel, requests, pilot=bool(order["pilot"]), rehearses=self._rehearses
         )
-        self._config.stash[COUNTING] = self._make_fixture
+        if not order["trace"]:
+            self._config.stash[COUNTING] = self._make_fixture
         ended = {}
         try:
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -332,7 +334,17 @@ class TestChild:
             "expected": self._counter.used or self._count_last is not None,
             "modules": top_level_modules(self._modules),
             "compiled": self._loader.compiled - self._compiled,
+            "traced": self._traced,
         }
+
+    def _trace(self, item: Any, repeater: Repeater) -> None:
+        """Count calls in the place of instructions; not under Valgrind, where this costs too much."""
+        from pytest_instrcount.tracing.hooks import trace_twice
+
+        try:
+            self._traced = trace_twice(item, repeater)
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+            self._problem = f"it passed once and failed when it was traced: {error}"
 
     # Hooks that are ours while the one test runs.
 
@@ -346,7 +358,10 @@ class TestChild:
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         counter = self._counter
-        if passed and "instrcount" in item.fixturenames and not counter.used:
+        if self._order["trace"]:
+            if passed:
+                self._trace(item, repeater)
+        elif passed and "instrcount" in item.fixturenames and not counter.used:
             self._problem = "the test takes the instrcount fixture and never calls it"
         elif passed and not counter.used and repeater.has_nothing_to_renew():
             self._count_last = lambda: repeater.count_call(counter)

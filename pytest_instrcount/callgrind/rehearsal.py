@@ -62,7 +62,13 @@ class _Plugin:
         session.config.pluginmanager.register(child)
         for item in session.items:
             line, ours = _open_line()
-            order = {"nodeid": item.nodeid, "child": REHEARSAL, "verbose": 0, "pilot": 0}
+            order = {
+                "nodeid": item.nodeid,
+                "child": REHEARSAL,
+                "verbose": 0,
+                "pilot": 0,
+                "trace": 0,
+            }
             body = json.dumps(order).encode()
             ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1, 0))
             child.run(line.channel, self._scratch, requests)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import pytest
 
-from pytest_instrcount.callgrind.child import Counter, repeat_call, seed_random
+from pytest_instrcount.callgrind.child import Counter, repeat_call, repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
+from pytest_instrcount.stash import TRACE
 
 #: Modules whose hooks around a phase do nothing to a plain test.
 _INDIFFERENT = (
@@ -84,6 +86,20 @@ class Repeater:
             self._phase(again, "setup")
             again.obj = between(again.obj, before, after)
             self._phase(again, "call")
+            self._phase(again, "teardown")
+
+    def trace_phases(self, trace: Any, wish: Any) -> None:
+        """All phases once, with fresh fixtures; what ``wish`` says is recorded by ``trace``."""
+        repeat_here()
+        seed_random()
+        again: Any = self._copy()
+        again.stash[TRACE] = trace
+        with trace if wish.marked and "setup" in wish.phases else nullcontext():
+            self._phase(again, "setup")
+        if wish.marked and "call" in wish.phases:
+            again.obj = between(again.obj, trace.start, trace.stop)
+        self._phase(again, "call")
+        with trace if wish.marked and "teardown" in wish.phases else nullcontext():
             self._phase(again, "teardown")
 
     def _phase(self, item: pytest.Function, when: Phase) -> None:

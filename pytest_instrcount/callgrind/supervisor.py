@@ -406,6 +406,7 @@ class Supervisor:
                     "child": child,
                     "pilot": int(test.order["pilot"]),
                     "verbose": test.order["verbose"],
+                    "trace": int(test.order["trace"]),
                 }
             )
         except ChannelClosed:

@@ -44,12 +44,15 @@ class Order:
     verbose: int
     #: In which layout of memory: 0 is the usual one, see ``layout.disturb``.
     layout: int = 0
+    #: Count calls by tracing, in the place of instructions; asked of a zygote without Valgrind.
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ZygoteSetup:
     """How the zygote is started. ``options`` are pickled, each by itself."""
 
+    #: the program, or "" for a zygote that runs natively
     valgrind: str
     environment: dict[str, str]
     folder: str
@@ -95,7 +98,11 @@ class Zygote:
             os.close(scratch.lock)  # the supervisor has it, and ends last
         self._channel = Channel(ours)
         command = [
-            *valgrind_command(setup.valgrind, scratch.path, Path("{log}")),
+            *(
+                valgrind_command(setup.valgrind, scratch.path, Path("{log}"))
+                if setup.valgrind
+                else ()
+            ),
             *python_command(sys.executable, PACKAGE_FOLDER, Path("{plan}")),
         ]
         # On the interpreter's own path before its import system is ours, a folder would be listed.

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
+from pytest_instrcount.gate.calls import CallChange
 from pytest_instrcount.gate.compare import (
     Comparison,
     Delta,
@@ -117,6 +118,39 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsResult:
+    """The call counts of one traced test, and their verdict."""
+
+    #: pytest's id of the test
+    nodeid: str
+    verdict: Verdict
+    #: all calls now; None unless measured
+    calls: int | None
+    #: all calls in the baseline; None without a readable one
+    baseline_calls: int | None
+    limit: Limit
+    #: growth of all calls as a fraction; None where there is nothing to compare
+    delta: Fraction | None = None
+    #: functions whose number of calls changed, the largest change first
+    changes: tuple[CallChange, ...] = ()
+    #: facts of the environment that differ from the baseline's
+    differences: tuple[Difference, ...] = ()
+    #: ceilings that were passed: pattern, ceiling, calls
+    too_many: tuple[tuple[str, int, int], ...] = ()
+    #: ranges that hold more memory than is allowed, in bytes
+    memory: tuple[CallChange, ...] = ()
+    memory_limit: Limit | None = None
+    #: functions that were called differently often in two repetitions
+    varying: tuple[str, ...] = ()
+    #: the calls as an indented tree
+    branches: tuple[str, ...] = ()
+    #: whether this run stored the table
+    written: bool = False
+    #: why there is none
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """A whole run."""
 
@@ -126,6 +160,8 @@ class RunSummary:
     environment: Mapping[str, str]
     #: what the header line says beside them, as name -> value
     header: Mapping[str, str] = field(default_factory=dict)
+    #: call counts of the traced tests
+    traces: tuple[CallsResult, ...] = ()
     #: said below the table, one line each
     notes: tuple[str, ...] = ()
     #: the command that accepts the counts of this run

@@ -84,7 +84,7 @@ class Rulings:
             if others:
                 line = f"other environments have one: {', '.join(others)}"
                 result = replace(result, detail=(line,))
-        if measurement.layouts:
+        if measurement.layouts and not measurement.unsteady:
             self._moving |= moving_functions((measurement.profile, *measurement.layouts))
         self._open.pop(nodeid, None)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
@@ -183,7 +183,11 @@ class Rulings:
 
 
 def _is_steady(measurement: Measurement, limit: Limit) -> bool:
-    """Whether the two counts of the usual layout are the same within the limit."""
-    both = (measurement.profile, measurement.layouts[0])
-    first, second = (GatedCount(clean(p, Noise()).total, measurement.calls) for p in both)
-    return judge_counts(Gated(first, second), limit) is Verdict.unchanged
+    """Whether all counts of a test that is not deterministic are the same within the limit.
+
+    What differs between equal processes is no layout noise, so only the rules are applied.
+    """
+    profiles = (measurement.profile, *measurement.layouts)
+    totals = [clean(profile, Noise()).total for profile in profiles]
+    least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
+    return judge_counts(Gated(least, most), limit) is Verdict.unchanged

@@ -13,6 +13,7 @@ from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.moves import changed_packages, moved_together
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.words import (
@@ -51,10 +52,11 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     below each row that moved. The table has at most ``width`` columns; notes are wrapped to it,
     the totals and the command are not, so that they can be searched and copied.
     """
-    if not summary.results and not summary.notes:
+    if not summary.results and not summary.notes and not summary.traces:
         return []
     if verbosity < 0:
-        return [render_totals(summary)]
+        totals = [render_totals(summary)] if summary.results or not summary.traces else []
+        return totals + render_calls(summary.traces, verbosity, width)[-1:]
     width = max(width, _NARROWEST_LINE)
     shown = [
         result
@@ -62,9 +64,12 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         if verbosity > 0 or result.verdict is not Verdict.unchanged
     ]
     lines = _table(shown, width, verbosity)
-    lines.append(render_totals(summary))
+    if summary.results or not summary.traces:
+        lines.append(render_totals(summary))
+    lines += render_calls(summary.traces, verbosity, width)
     if summary.updating:
         written = sum(result.written for result in summary.results)
+        written += sum(calls.written for calls in summary.traces)
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
     notes = (
         *moved_together(summary.results),
@@ -74,7 +79,11 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     )
     for note in notes:
         lines += _wrapped(note, width)
-    acceptable = any(result.verdict in ACCEPTABLE for result in summary.results)
+    verdicts = [
+        *(each.verdict for each in summary.results),
+        *(each.verdict for each in summary.traces),
+    ]
+    acceptable = not ACCEPTABLE.isdisjoint(verdicts)
     if acceptable and summary.update_command and not summary.updating:
         lines.append(_accept(summary.update_command))
     return lines

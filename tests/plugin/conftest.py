@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import pytest_instrcount.plugin
-import pytest_instrcount.session
+import pytest_instrcount.starting
 from pytest_instrcount import facts
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
@@ -72,6 +72,10 @@ class FakeValgrind:
     altered: dict[str, Message] = field(default_factory=dict)
     #: modules that every test has imported
     modules: list[str] = field(default_factory=list)
+    #: call counts of a traced test, of two repetitions if they differ
+    traced: dict[str, dict[str, int] | tuple[dict[str, int], dict[str, int]]] = field(
+        default_factory=dict
+    )
     #: the reason why there is no zygote
     dead: str = ""
     #: called while a result is awaited, with the test's name
@@ -216,7 +220,8 @@ class TestChild:
         config, manager = self._config, self._config.pluginmanager
         manager.unregister(name="instrcount-run")
         manager.register(self)
-        config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
+        if not self._order.trace:
+            config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
         reporter: Any = manager.getplugin("terminalreporter")
         if reporter is not None:
             reporter._tw = type(reporter)(config, self._sink)._tw
@@ -292,7 +297,7 @@ class TestChild:
             report.passed and not hasattr(report, "wasxfail") for report in self._reports
         )
         problem = ""
-        if passed and not self._used:
+        if passed and not self._used and not self._order.trace:
             if "instrcount" in self._item.fixturenames:
                 problem = "the test takes the instrcount fixture and never calls it"
             else:
@@ -314,6 +319,19 @@ class TestChild:
             "isolation": self._order.isolation,
             "threads": False,
             "counted": self._counted,
+            "traced": self._traced(),
+        }
+
+    def _traced(self) -> Message | None:
+        if not self._order.trace:
+            return None
+        found = self._valgrind.traced.get(self._item.name, {"test_it:f": 3})
+        first, second = found if isinstance(found, tuple) else (found, found)
+        return {
+            "first": first,
+            "second": second,
+            "memory": {"load": 2000},
+            "branches": ["test_it.test_a  1", "  test_it.f  3"],
         }
 
     def _dumps(self, calls: int) -> list[Path]:
@@ -413,7 +431,7 @@ class Project:
 def valgrind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeValgrind:
     """No Valgrind: what tests cost is said in this object. Outside CI, with scratch in tmp_path."""
     fake = FakeValgrind()
-    monkeypatch.setattr(pytest_instrcount.session, "Zygote", fake.make_zygote)
+    monkeypatch.setattr(pytest_instrcount.starting, "Zygote", fake.make_zygote)
     monkeypatch.setattr(facts, "find_valgrind", fake.find)
     monkeypatch.delenv("CI", raising=False)
     scratch = tmp_path / "scratch"

@@ -45,7 +45,7 @@ def test_new_is_a_note(project: Project) -> None:
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         [
-            "instrcount: valgrind 3.19.0, CPython *, baselines in instrcount_baselines",
+            "instrcount: valgrind 3.19.0, CPython *, tracer *, baselines in instrcount_baselines",
             "instrcount: measuring 2 tests under Valgrind, * at a time",
             "test * baseline * now * delta * limit",
             "test_it.py::test_a * - * 10,000 * new * +1 %",
@@ -612,6 +612,16 @@ def test_not_deterministic(suite: Project) -> None:
     before = suite.baselines()["test_a"].read_bytes()
     assert suite.update().ret == pytest.ExitCode.TESTS_FAILED
     assert suite.baselines()["test_a"].read_bytes() == before
+
+
+def test_what_differs_between_equal_processes_is_no_noise(suite: Project) -> None:
+    """Two forks that happen to agree by and large do not hide what the layouts show."""
+    cost = {"work.c:work": 7_500, "ceval.c:eval": 2_500}
+    suite.valgrind.costs["test_a"] = {**cost, "time.c:clock": 500}
+    suite.valgrind.again["test_a"] = [
+        {**cost, "time.c:clock": clock} for clock in (501, 2_000, 4_000, 90)
+    ]
+    assert suite.verdicts()["test_a"] == "nondeterministic"
 
 
 def test_slightly_unsteady_is_said(project: Project) -> None:

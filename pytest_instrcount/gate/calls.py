@@ -1,0 +1,220 @@
+"""Call counts of a traced test: stored, compared, judged. The numbers are exact, and so is the gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.baseline import Store, read_text, write_text
+from pytest_instrcount.gate.compare import Difference, Gated, GatedCount, differing
+from pytest_instrcount.gate.gate import Verdict, judge_counts
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.names import CALLS_SUFFIX, printable, remeasure, shown_path
+from pytest_instrcount.gate.schema import check_text, damaged
+
+#: The version of the files that is written.
+SCHEMA = 1
+
+_KEYS = frozenset(("schema", "nodeid", "environment", "calls", "memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """How often each function was called in the body of a test."""
+
+    #: pytest's id of the test
+    nodeid: str
+    #: ``module:qualname`` -> calls, without line numbers and paths
+    calls: Mapping[str, int]
+    #: fact -> value; tables are comparable only where all of them are the same
+    environment: Mapping[str, str]
+    #: range of the legacy tracer -> most bytes in use within it, where that was recorded
+    memory: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All calls."""
+        return sum(self.calls.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CallChange:
+    """A function that was called more or less often than before."""
+
+    name: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallsCompared:
+    """What two tables of one test say, and what follows."""
+
+    verdict: Verdict
+    #: calls in the baseline; None without one
+    before: int | None
+    after: int
+    #: functions whose number of calls changed, the largest change first
+    changes: tuple[CallChange, ...] = ()
+    #: facts of the environment that differ
+    differences: tuple[Difference, ...] = ()
+    #: ceilings that were passed: pattern, ceiling, calls
+    too_many: tuple[tuple[str, int, int], ...] = ()
+    #: ranges that hold more memory than the limit allows, in bytes
+    memory: tuple[CallChange, ...] = ()
+
+    @property
+    def delta(self) -> Fraction | None:
+        """Growth as a fraction of the baseline; None where there is nothing to compare."""
+        if self.before is None or self.differences or (not self.before and self.after):
+            return None
+        return Fraction(self.after, self.before) - 1 if self.before else Fraction(0)
+
+
+def judge_calls(
+    old: CallTable | None,
+    new: CallTable,
+    limit: Limit,
+    too_many: tuple[tuple[str, int, int], ...] = (),
+    memory_limit: Limit | None = None,
+) -> CallsCompared:
+    """The verdict on one table: the whole policy. ``too_many`` are ceilings that were passed.
+
+    The total decides, so that a function may be renamed or split; a passed ceiling is a
+    regression whatever the baseline says.
+
+    >>> table = CallTable("t.py::a", {"m:f": 3}, {})
+    >>> print(judge_calls(CallTable("t.py::a", {"m:f": 2}, {}), table, Limit(None, 0)).verdict)
+    regressed
+    """
+    if old is None:
+        verdict = Verdict.regressed if too_many else Verdict.new
+        return CallsCompared(verdict, None, new.total, too_many=too_many)
+    differences = differing(old.environment, new.environment)
+    if differences:
+        verdict = Verdict.regressed if too_many else Verdict.incomparable
+        return CallsCompared(
+            verdict, old.total, new.total, differences=differences, too_many=too_many
+        )
+    verdict = judge_counts(Gated(GatedCount(old.total, 1), GatedCount(new.total, 1)), limit)
+    memory = () if memory_limit is None else memory_grown(old, new, memory_limit)
+    if too_many or memory:
+        verdict = Verdict.regressed
+    changes = call_changes(old, new)
+    return CallsCompared(verdict, old.total, new.total, changes, (), too_many, memory)
+
+
+def memory_grown(old: CallTable, new: CallTable, limit: Limit) -> tuple[CallChange, ...]:
+    """Ranges that hold more bytes than ``limit`` allows; new ranges have nothing to be held against.
+
+    >>> old, new = CallTable("t", {}, {}, {"load": 1000}), CallTable("t", {}, {}, {"load": 1011})
+    >>> memory_grown(old, new, Limit(Fraction(1, 100), None))
+    (CallChange(name='load', before=1000, after=1011),)
+    """
+    return tuple(
+        CallChange(name, old.memory[name], bytes_now)
+        for name, bytes_now in sorted(new.memory.items())
+        if name in old.memory and limit.exceeded(old.memory[name], 1, bytes_now, 1)
+    )
+
+
+def call_changes(old: CallTable, new: CallTable) -> tuple[CallChange, ...]:
+    """Functions whose number of calls changed, the largest change first.
+
+    >>> call_changes(CallTable("t", {"m:f": 1, "m:g": 2}, {}), CallTable("t", {"m:f": 4}, {}))
+    (CallChange(name='m:f', before=1, after=4), CallChange(name='m:g', before=2, after=0))
+    """
+    changes = (
+        CallChange(name, old.calls.get(name, 0), new.calls.get(name, 0))
+        for name in old.calls.keys() | new.calls.keys()
+    )
+    moved = [change for change in changes if change.before != change.after]
+    return tuple(sorted(moved, key=lambda each: (-abs(each.after - each.before), each.name)))
+
+
+@dataclass(frozen=True, slots=True)
+class CallStore:
+    """The tables of one environment, in the folders of the baselines."""
+
+    store: Store
+
+    def path(self, nodeid: str) -> Path:
+        """Where the table of a test is, or would be.
+
+        >>> str(CallStore(Store(Path("b"), "cp311")).path("test_x.py::test_a"))
+        'b/cp311/test_x/test_a-049986f1.calls.json'
+        """
+        return self.store.path(nodeid).with_suffix(CALLS_SUFFIX)
+
+    def read(self, nodeid: str) -> CallTable | None:
+        """The table of a test, None if there is none. Raises InstrcountError as for baselines."""
+        path = self.path(nodeid)
+        text = read_text(path)
+        return None if text is None else parse_calls(text, path, nodeid)
+
+    def list(self) -> Iterator[tuple[Path, str]]:
+        """All tables of this environment that can be read: path and nodeid, by path."""
+        for path in sorted(self.store.folder.rglob("*" + CALLS_SUFFIX)):
+            try:
+                text = read_text(path)
+                nodeid = None if text is None else parse_calls(text, path).nodeid
+            except InstrcountError:
+                continue  # whoever measures that test says so
+            if nodeid is not None and path == self.path(nodeid):
+                yield path, nodeid
+
+    def write(self, table: CallTable) -> bool:
+        """Store a table; False if the same was there. Raises InstrcountError as for baselines."""
+        path, text = self.path(table.nodeid), render_calls(table)
+        if self.read(table.nodeid) is not None and read_text(path) == text:
+            return False
+        write_text(path, text)
+        return True
+
+
+def render_calls(table: CallTable) -> str:
+    """The JSON text of a table: a line for each function, sorted, so that a diff reads well."""
+    calls = [f"  {json.dumps(name)}: {table.calls[name]}" for name in sorted(table.calls)]
+    lines = [
+        '{\n "calls": {' + ("\n" + ",\n".join(calls) + "\n " if calls else "") + "}",
+        f' "environment": {json.dumps(dict(sorted(table.environment.items())))}',
+        f' "memory": {json.dumps(dict(sorted(table.memory.items())))}',
+        f' "nodeid": {json.dumps(table.nodeid)}',
+        f' "schema": {SCHEMA}\n}}\n',
+    ]
+    return ",\n".join(lines)
+
+
+def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
+    """Read the JSON text of a table; ``path`` is only named in errors.
+
+    Raises InstrcountError "baseline-conflict", "baseline-newer", "baseline-damaged", or
+    "baseline-mismatch" if it is not the table of the test ``nodeid``.
+    """
+    found = check_text(text, path, SCHEMA)
+    if found.keys() != _KEYS:
+        raise damaged(path, "it has other keys than a table of calls")
+    owner, facts = found["nodeid"], found["environment"]
+    calls, memory = found["calls"], found["memory"]
+    if not isinstance(owner, str) or not all(isinstance(v, dict) for v in (facts, calls, memory)):
+        raise damaged(path, "a value has the wrong type")
+    assert isinstance(facts, dict)
+    assert isinstance(calls, dict)
+    assert isinstance(memory, dict)
+    numbers = (*calls.values(), *memory.values())
+    if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
+        raise damaged(path, "a number of calls or bytes is none")
+    if not all(isinstance(value, str) for value in facts.values()):
+        raise damaged(path, "a fact is not a text")
+    if nodeid is not None and owner != nodeid:
+        raise InstrcountError(
+            "baseline-mismatch",
+            f"{shown_path(path)} is the table of {printable(owner)[:200]}, "
+            f"not of {printable(nodeid)[:200]}",
+            remeasure(path),
+        )
+    return CallTable(owner, calls, facts, memory)

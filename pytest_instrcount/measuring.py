@@ -1,0 +1,161 @@
+"""What is asked of the zygote, and what its answers are worth: orders in, measurements out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
+from pytest_instrcount.callgrind.parse import Profile, parse_profile, sum_profiles
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.counts.noise import differing_functions
+from pytest_instrcount.counts.standardize import standardize_profile
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.facts import Packages
+from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.settings import Settings
+
+#: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
+_HEARTBEAT_SECONDS = 30.0
+
+
+def order_for(
+    nodeid: str, path: Path, settings: Settings, known: Baseline | None, verbose: int
+) -> Order:
+    """The order for one test; repeated as often as its baseline was, unless the user says how often."""
+    warmup, calls = settings.warmup, settings.calls
+    if known is not None:
+        warmup = known.warmup if warmup is None else warmup
+        calls = known.calls if calls is None else calls
+    return Order(
+        nodeid=nodeid,
+        path=str(path),
+        isolation=settings.isolation,
+        timeout=settings.timeout,
+        warmup=warmup,
+        calls=calls,
+        pilot=warmup is None or calls is None,
+        verbose=verbose,
+    )
+
+
+def measurement_of(nodeid: str, result: Message, packages: Packages) -> Measurement:
+    """The measurement in an answer. Raises InstrcountError if there is no count in it."""
+    dumps = len(result["dumps"])
+    if dumps < 2:
+        raise InstrcountError(
+            "no-dump",
+            f"Callgrind left {dumps} dumps of the test",
+            "pytest --instrcount --instrcount-isolation=process",
+        )
+    profile = read_profile(result)
+    warmup, calls = result["counted"]
+    if profile.total <= 0:
+        raise InstrcountError(
+            "no-count",
+            "Callgrind counted nothing between the start and the end of the call",
+            "pytest --instrcount --instrcount-isolation=process",
+        )
+    return Measurement(
+        nodeid=nodeid,
+        total_ir=profile.total,
+        calls=calls,
+        warmup=warmup,
+        isolation=result["isolation"],
+        rows=profile.rows,
+        packages=packages.imported(result["modules"]),
+        callers=profile.callers,
+    )
+
+
+def read_profile(result: Message) -> Profile:
+    """The counts of one answer, without the switch, under standard names; the dumps are deleted."""
+    dumps = [Path(path) for path in result["dumps"]]
+    try:
+        *counted, switch = map(parse_profile, dumps)
+    finally:
+        for dump in dumps:
+            dump.unlink(missing_ok=True)
+    return standardize_profile(sum_profiles(each - switch for each in counted))
+
+
+def measure_layouts(
+    zygote: Zygote,
+    rulings: Rulings,
+    orders: Mapping[str, Order],
+    settings: Mapping[str, Settings],
+    say: Any,
+) -> list[str]:
+    """Measure once more, and in other layouts of memory, what one count does not settle.
+
+    Returns what is to be said of it below the table. Raises ZygoteFailed.
+    """
+    repetition = {each.nodeid: (each.warmup, each.calls) for each in rulings.unsettled()}
+    if not repetition:
+        return []
+    tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
+    say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
+    number = zygote.ask(
+        [
+            replace(
+                orders[nodeid],
+                # adaptive code has no steady state: its count depends on how often it ran before;
+                # but where the user said how often, that is what is to be counted
+                warmup=warmup + (layout if settings[nodeid].warmup is None else 0),
+                calls=calls,
+                pilot=False,
+                layout=layout,
+            )
+            for nodeid, (warmup, calls) in repetition.items()
+            for layout in range(OTHER_LAYOUTS + 1)
+        ]
+    )
+    notes = []
+    for first in rulings.unsettled():
+        profiles = []
+        for _ in range(OTHER_LAYOUTS + 1):
+            answer = zygote.wait(number, Heartbeat(say, first.nodeid))
+            number += 1
+            profiles += _profiles_in(answer)
+        if len(profiles) > OTHER_LAYOUTS:
+            settled = replace(
+                first,
+                layouts=tuple(profiles),
+                unsteady=differing_functions(first.profile, profiles[0]),
+            )
+            rulings.rule(settled, settings[first.nodeid].max_delta)
+        else:
+            failed = OTHER_LAYOUTS + 1 - len(profiles)
+            notes.append(f"{first.nodeid}: {failed} of the repeated measurements failed")
+    return notes
+
+
+def _profiles_in(answer: Message | Problem) -> list[Profile]:
+    """One profile, or none where the measurement failed: then one layout has to do."""
+    if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
+        return []
+    try:
+        return [read_profile(answer)]
+    except InstrcountError:
+        return []
+
+
+class Heartbeat:
+    """Called while a result is awaited; says so every half minute."""
+
+    def __init__(self, say: Any, nodeid: str) -> None:
+        self._say = say
+        self._nodeid = nodeid
+        self._start = self._next = time.monotonic()
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if now - self._next >= _HEARTBEAT_SECONDS:
+            self._next = now
+            self._say(f"instrcount: waiting for {self._nodeid} ({now - self._start:.0f} s)")

@@ -1,0 +1,60 @@
+"""The zygote of a run: told what pytest was told, so that it collects and sets up the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from pytest_instrcount.callgrind.canonical import (
+    canonical_args,
+    canonical_options,
+    presentation,
+)
+from pytest_instrcount.callgrind.command import child_environment
+from pytest_instrcount.callgrind.scratch import take_scratch
+from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
+from pytest_instrcount.facts import core_count
+from pytest_instrcount.settings import Settings
+
+
+def start_zygote(
+    config: pytest.Config, settings: Settings, valgrind: str, sys_path: Sequence[str]
+) -> Zygote:
+    """Start one that counts instructions, or, where ``valgrind`` is "", one that traces calls.
+
+    Raises InstrcountError if there is no room for its files.
+    """
+    scratch = take_scratch()
+    option = vars(config.option)
+    setup = ZygoteSetup(
+        valgrind=valgrind,
+        environment=child_environment(
+            os.environ, settings.let_through, sys.executable, scratch.path
+        ),
+        folder=str(config.invocation_params.dir),
+        options=canonical_options(
+            option,
+            config.rootpath,
+            config.inipath,
+            scratch.path,
+            lambda name: has_ini(config, name),
+        ),
+        args=canonical_args(list(config.option.plugins), config.rootpath),
+        sys_path=list(sys_path),
+        presentation=presentation(option),
+        timeout=settings.timeout,
+        jobs=core_count(),
+    )
+    return Zygote(setup, scratch)
+
+
+def has_ini(config: pytest.Config, name: str) -> bool:
+    """Whether pytest or a plugin declares an ini setting of this name."""
+    try:
+        config.getini(name)
+    except (ValueError, KeyError):
+        return False
+    return True

@@ -1,0 +1,194 @@
+"""Where pytest runs a test: its body and phases are traced as the marker says, its trace is kept."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pytest
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.names import file_name, folder_parts
+from pytest_instrcount.stash import INSIDE, TRACE
+from pytest_instrcount.trace.recognize import Recognizer
+from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, traced
+from pytest_instrcount.tracing.settings import (
+    TraceWish,
+    load_recognizers,
+    load_trace_settings,
+    trace_wish_of,
+)
+
+_SETTINGS = pytest.StashKey[TraceWish]()
+_RECOGNIZERS = pytest.StashKey[tuple[Recognizer, ...]]()
+
+
+def wish_of(item: pytest.Item) -> TraceWish:
+    """What is wanted of this test, whose marker has been checked."""
+    base = item.config.stash.get(_SETTINGS, None)
+    if base is None:
+        base = item.config.stash[_SETTINGS] = load_trace_settings(item.config)
+    return trace_wish_of(item, base)[0]
+
+
+def check_items(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Check the markers of all traced tests, and what is to be recognised.
+
+    Raises pytest.UsageError with all mistakes at once.
+    """
+    base = config.stash[_SETTINGS] = load_trace_settings(config)
+    mistakes = [
+        f"{item.nodeid}: the trace_profile marker {each}"
+        for item in items
+        for each in trace_wish_of(item, base)[1]
+    ]
+    if mistakes:
+        raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+    recognizers_of(config)
+
+
+def recognizers_of(config: pytest.Config) -> tuple[Recognizer, ...]:
+    """What the ini and the hook want recognised, found once. Raises pytest.UsageError."""
+    found = config.stash.get(_RECOGNIZERS, None)
+    if found is None:
+        found = config.stash[_RECOGNIZERS] = load_recognizers(config)
+    return found
+
+
+def trace_of(item: Any) -> TraceProfile:
+    """The trace of this test, made when it is first asked for."""
+    trace = item.stash.get(TRACE, None)
+    if trace is None:
+        wish = wish_of(item)
+        trace = item.stash[TRACE] = TraceProfile(
+            wish, clock=True, recognizers=recognizers_of(item.config)
+        )
+    assert isinstance(trace, TraceProfile)
+    return trace
+
+
+@contextmanager
+def trace_item(item: Any) -> Iterator[None]:
+    """While a test runs: trace what its marker wants, and write its trace where that is wanted."""
+    hooks = TraceHooks(item)
+    manager = item.config.pluginmanager
+    manager.register(hooks)
+    try:
+        yield
+    finally:
+        manager.unregister(hooks)
+    trace = item.stash.get(TRACE, None)
+    if trace is not None and trace.traces and wish_of(item).folder is not None:
+        write_trace(item, trace)
+
+
+class TraceHooks:
+    """The plugin object of one test that is traced."""
+
+    def __init__(self, item: Any) -> None:
+        self._item = item
+        self._wish = wish_of(item)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        with self._phase(item, "setup"):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
+        if not self._traces(item, "call"):
+            return (yield)
+        body, trace = item.obj, trace_of(item)
+        item.obj = traced(body, trace)
+        try:
+            result = yield
+        finally:
+            item.obj = body
+        passed = passed_ceilings(trace.call_counts(), self._wish)
+        if passed:
+            pytest.fail("\n".join(ceiling_lines(passed, trace)), pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        with self._phase(item, "teardown"):
+            return (yield)
+
+    def _traces(self, item: object, phase: str) -> bool:
+        # what is counted under Valgrind is never traced, and what is measured is traced apart
+        inside = self._item.config.stash.get(INSIDE, False)
+        return (
+            item is self._item and self._wish.marked and phase in self._wish.phases and not inside
+        )
+
+    @contextmanager
+    def _phase(self, item: Any, phase: str) -> Iterator[None]:
+        if not self._traces(item, phase):
+            yield
+            return
+        with trace_of(item):
+            yield
+
+
+def ceiling_lines(passed: tuple[tuple[str, int, int], ...], trace: TraceProfile) -> list[str]:
+    """What a failure says of ceilings that were passed: each, and where the calls come from."""
+    lines = [f"{pattern}: {calls} calls, at most {most} allowed" for pattern, most, calls in passed]
+    return [*lines, "the calls of the test:", *(f"  {line}" for line in trace.branches(40))]
+
+
+def write_trace(item: pytest.Item, trace: TraceProfile) -> None:
+    """Write the last trace of a test for a viewer, below the folder that the user named."""
+    folder = wish_of(item).folder
+    assert folder is not None
+    name = file_name(item.nodeid).removesuffix(".json") + ".trace.json"
+    path = folder.joinpath(*folder_parts(item.nodeid), name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        trace.events.export_chrome_trace(path)
+    except InstrcountError as error:
+        raise pytest.UsageError(str(error)) from None
+    except OSError as error:
+        raise pytest.UsageError(
+            f"instrcount: traces cannot be written: {error} [trace-write]\n"
+            "  fix: pytest --trace-profile=DIR with a DIR you may write to"
+        ) from None
+
+
+# Measured: the same test twice, each time as if it were the first.
+
+
+class Repeats(Protocol):
+    """What runs a test again (``callgrind.repeat.Repeater``)."""
+
+    def trace_phases(self, trace: TraceProfile, wish: TraceWish) -> None:
+        """All phases once more, with fresh fixtures, and traced."""
+
+
+def trace_twice(item: Any, repeater: Repeats) -> dict[str, Any]:
+    """Call counts of two repetitions of a test that has run, with the collector off."""
+    wish = wish_of(item)
+    # now, since what a lookup imports is to be there before both
+    recognizers = recognizers_of(item.config)
+    traces = []
+    collecting = gc.isenabled()
+    for _ in range(2):
+        trace = TraceProfile(wish, recognizers=recognizers)
+        gc.collect()
+        gc.disable()
+        try:
+            repeater.trace_phases(trace, wish)
+        finally:
+            if collecting:
+                gc.enable()
+        traces.append(trace)
+    first, second = (trace.call_counts() for trace in traces)
+    memory = [trace.memory() for trace in traces]
+    return {
+        "first": first,
+        "second": second,
+        # what is allocated once and for all is in one of them alone
+        "memory": {name: min(each.get(name, 0) for each in memory) for name in memory[0]},
+        "branches": traces[1].branches(),
+    }

@@ -1,0 +1,404 @@
+"""The trace_profile fixture and marker, with and without --instrcount."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+BODY = """
+    import json
+    import pytest
+
+    def helper(n):
+        return n + 1
+
+    @pytest.mark.trace_profile
+    def test_a():
+        for n in range(3):
+            helper(n)
+    """
+
+
+# --- without --instrcount -------------------------------------------------------------------------
+
+
+def test_fixture(project: Project) -> None:
+    """Calls through it and in its with-block are traced; the value comes back."""
+    project.write(
+        """
+        def helper(n):
+            return n + 1
+
+        def test_call(trace_profile):
+            helper(0)
+            assert trace_profile(helper, 1) == 2
+            assert trace_profile.tree.calls("test_it.helper") == 1
+
+        def test_block(trace_profile):
+            with trace_profile:
+                helper(1)
+                helper(2)
+            assert trace_profile.tree.calls("*.helper") == 2
+            assert [event.name for event in trace_profile.events] == ["test_it.helper"] * 2
+
+        def test_too_early(trace_profile):
+            trace_profile.tree
+        """
+    )
+    result = project.run()
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*there is no tree yet*"])
+
+
+def test_a_failing_assert_shows_the_branch(project: Project) -> None:
+    """The calls that matched, with their callers."""
+    project.write(
+        """
+        def helper(n):
+            return n + 1
+
+        def work():
+            return helper(1) + helper(2)
+
+        def test_a(trace_profile):
+            trace_profile(work)
+            assert trace_profile.tree.calls("*.helper") == 1
+        """
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*test_it.work*", "E*test_it.helper*2*"])
+
+
+def test_marker_traces_the_body(project: Project) -> None:
+    """The fixture is then the trace of the body, which is over at tear-down; classes, coroutines."""
+    project.write(
+        """
+        import asyncio, unittest
+        import pytest
+
+        def helper(n):
+            return n + 1
+
+        @pytest.fixture
+        def look(trace_profile):
+            yield
+            assert trace_profile.tree.calls("*.helper") == 2
+            assert trace_profile.tree.calls("_pytest*") == 0
+
+        @pytest.mark.trace_profile
+        def test_function(look):
+            helper(1) + helper(2)
+
+        @pytest.mark.trace_profile
+        class TestClass:
+            def test_method(self, look):
+                helper(1) + helper(2)
+
+        class TestUnit(unittest.TestCase):
+            @pytest.mark.trace_profile(max_calls={"test_it:helper": 1})
+            def test_unit(self):
+                helper(1) + helper(2)
+        """
+    )
+    result = project.run()
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["test_it:helper: 2 calls, at most 1 allowed"])
+
+
+def test_ceilings(project: Project) -> None:
+    """max_calls fails the test itself, and says where the calls come from."""
+    project.write(BODY.replace("trace_profile", "trace_profile(max_calls={'test_it:h*': 2})"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["test_it:h*: 3 calls, at most 2 allowed", "the calls of the test:", "  test_it.test_a*1"]
+    )
+
+
+def test_phases(project: Project) -> None:
+    """Set-up and tear-down are traced only if asked for."""
+    text = """
+        import pytest
+
+        def helper(n):
+            return n + 1
+
+        @pytest.fixture
+        def made():
+            helper(1)
+            yield
+            helper(2)
+
+        @pytest.mark.trace_profile(phases=PHASES, max_calls={"test_it:helper": MOST})
+        def test_a(made):
+            helper(3)
+        """
+    for phases, calls in ((("call",), 1), (("setup", "call"), 2)):
+        for most in (calls - 1, calls):
+            project.write(text.replace("PHASES", repr(phases)).replace("MOST", str(most)))
+            project.run().assert_outcomes(passed=int(most == calls), failed=int(most != calls))
+
+
+def test_ranges(project: Project) -> None:
+    """The legacy tracer records what record_function names."""
+    project.write(
+        """
+        import pytest
+        from pytest_instrcount import record_function
+
+        @pytest.fixture
+        def look(trace_profile):
+            yield
+            assert trace_profile.call_counts() == {"load": 1, "parse": 2}
+            assert [event.name for event in trace_profile.events] == ["load", "parse", "parse"]
+
+        @pytest.mark.trace_profile(tracer="legacy")
+        def test_a(look):
+            with record_function("load"):
+                for _ in range(2):
+                    with record_function("parse"):
+                        pass
+        """
+    )
+    project.run().assert_outcomes(passed=1)
+
+
+def test_traces_are_written(project: Project) -> None:
+    """--trace-profile=DIR: a file for each traced test, and none for the others."""
+    project.write(BODY + "\n    def test_other():\n        pass\n")
+    folder = project.outside / "traces"
+    project.run(f"--trace-profile={folder}").assert_outcomes(passed=2)
+    (path,) = folder.rglob("*.json")
+    assert path.name.startswith("test_a-")
+    names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+    assert names.count("test_it.helper") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("1", "takes keyword arguments only"),
+        ("speed=3", "has no argument 'speed' (it has tracer, "),
+        ("tracer='perf'", "choose one of python, legacy"),
+        ("c_calls=1", "write True or False"),
+        ("phases='teardwon'", "write some of setup, call, teardown"),
+        ("max_calls={'f': -1}", 'write {"module:function": 3}'),
+        ("max_delta='x'", "is not a limit"),
+        ("max_memory_delta='1%'", "needs tracer='legacy'"),
+    ],
+)
+def test_wrong_markers(project: Project, arguments: str, why: str) -> None:
+    """Named before any test runs."""
+    project.write(BODY.replace("trace_profile", f"trace_profile({arguments})"))
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert why in result.stderr.str() + result.stdout.str()
+
+
+def test_all_wrong_markers_are_named_at_once(project: Project) -> None:
+    """Before any test runs, without --instrcount, too."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trace_profile(speed=1)
+        def test_a(): pass
+
+        @pytest.mark.trace_profile(tracer="perf")
+        def test_b(): pass
+        """
+    )
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = result.stderr.str() + result.stdout.str()
+    assert "test_a: the trace_profile marker has no argument 'speed'" in text
+    assert "test_b: the trace_profile marker tracer='perf'" in text
+    assert project.run("--trace-profile=").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_wrong_backend(project: Project) -> None:
+    """The ini is checked as the option is."""
+    project.write(BODY)
+    project.pytester.makeini("[pytest]\ninstrcount_trace_backend = fast\n")
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "choose one of auto, monitoring, setprofile" in result.stderr.str()
+
+
+# --- measured -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced(project: Project) -> Project:
+    """A traced test with a baseline."""
+    project.write(BODY)
+    project.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 3}
+    project.update().stdout.fnmatch_lines(
+        ["instrcount, calls: 1 new", "instrcount: 1 baseline written"]
+    )
+    return project
+
+
+def test_stored_and_unchanged(traced: Project) -> None:
+    """Call counts lie beside the baselines; the second update writes nothing."""
+    (path,) = traced.path.glob("instrcount_baselines/**/*.calls.json")
+    assert json.loads(path.read_text())["calls"] == {"test_it:test_a": 1, "test_it:helper": 3}
+    result = traced.measure("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["test_it.py::test_a *4 *4 *0 % *", "instrcount, calls: 1 unchanged"]
+    )
+    traced.update().stdout.fnmatch_lines(["instrcount: 0 baselines written"])
+    quiet = traced.measure("-q").stdout
+    quiet.fnmatch_lines(["instrcount, calls: 1 unchanged"])
+    assert "no test measured" not in quiet.str()
+
+
+def test_one_call_more_regresses(traced: Project) -> None:
+    """No growth is allowed unless the marker says so; the failure names the function and its callers."""
+    traced.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:f": 1, "test_it:helper": 3}
+    result = traced.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_a: 4 -> 5 calls (+25 %, limit +0 %)",
+            "  +1 calls  0 -> 1  test_it:f",
+            "  where it is called:",
+            "    test_it.test_a  1",
+            "      test_it.f  3",
+            "  accept: pytest --instrcount-update-baseline",
+            "instrcount, calls: 1 regressed",
+        ]
+    )
+    traced.update().assert_outcomes(passed=1)
+    traced.measure().assert_outcomes(passed=1)
+
+
+def test_fewer_calls_are_improved(traced: Project) -> None:
+    """It fails only where improvements are to fail."""
+    traced.valgrind.traced["test_a"] = {"test_it:test_a": 1}
+    traced.measure().assert_outcomes(passed=1)
+    traced.measure("--instrcount-improved=fail").assert_outcomes(passed=1, failed=1)
+
+
+def test_memory(project: Project) -> None:
+    """What ranges hold is gated by max_memory_delta."""
+    project.write(
+        BODY.replace("trace_profile", "trace_profile(tracer='legacy', max_memory_delta='1%')")
+    )
+    project.update().assert_outcomes(passed=1)
+    (path,) = project.path.glob("instrcount_baselines/**/*.calls.json")
+    text = path.read_text()
+    assert json.loads(text)["memory"] == {"load": 2000}
+    path.write_text(text.replace("2000", "1900"))
+    result = project.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["test_a: load: 1,900 -> 2,000 bytes (+5.3 %, limit +1 %)"])
+
+
+def test_not_deterministic(traced: Project) -> None:
+    """Two repetitions that differ are a verdict of their own, with the functions that vary."""
+    traced.valgrind.traced["test_a"] = {"test_it:f": 3}, {"test_it:f": 4}
+    result = traced.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["test_a: traced twice, and the calls differ [[]nondeterministic]", "  test_it:f varies"]
+    )
+
+
+def test_a_passed_ceiling_is_never_stored(project: Project) -> None:
+    """An update accepts growth, not what the marker forbids."""
+    project.write(BODY.replace("trace_profile", "trace_profile(max_calls={'test_it:f': 2})"))
+    result = project.update()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["test_a: test_it:f was called 3 times, at most 2 allowed"])
+    assert not list(project.path.glob("instrcount_baselines/**/*.json"))
+
+
+def test_a_test_that_fails_is_not_compared(traced: Project) -> None:
+    """Its failure is enough."""
+    traced.write(BODY.replace("helper(n)\n", "assert False\n", 2))
+    traced.measure().assert_outcomes(failed=1)
+
+
+def test_missing_in_ci(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for instruction counts."""
+    project.write(BODY)
+    monkeypatch.setenv("CI", "1")
+    result = project.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["test_a: no baseline to compare with (3 calls) [[]baseline-missing]"]
+    )
+
+
+def test_both_markers(project: Project) -> None:
+    """Instructions and calls are measured apart, and each has its verdict."""
+    project.write(
+        BODY.replace("@pytest.mark.trace", "@pytest.mark.instrcount\n    @pytest.mark.trace")
+    )
+    project.update().assert_outcomes(passed=1)
+    result = project.measure()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["instrcount: 1 unchanged", "instrcount, calls: 1 unchanged"])
+
+
+def test_calls_explain_instructions(project: Project) -> None:
+    """A test with both markers that got dearer says which calls came and went."""
+    project.write(
+        BODY.replace("@pytest.mark.trace", "@pytest.mark.instrcount\n    @pytest.mark.trace")
+    )
+    project.update().assert_outcomes(passed=1)
+    project.valgrind.costs["test_a"] = 11_000
+    project.valgrind.traced["test_a"] = {"test_it:f": 5}
+    project.measure().stdout.fnmatch_lines(
+        [
+            "test_a: Ir 10,000 -> 11,000 (+10 %, limit +1 %)",
+            "  of the calls that its body makes:",
+            "    +2 calls  3 -> 5  test_it:f",
+        ]
+    )
+
+
+def test_a_trace_within_what_is_counted_is_refused(project: Project) -> None:
+    """The tracer would be counted, too."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.instrcount
+        def test_a(trace_profile):
+            trace_profile(len, "")
+        """
+    )
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*traces calls within what is counted [[]traced-count]"])
+
+
+def test_report(traced: Project) -> None:
+    """The JSON report has them in a list of their own."""
+    traced.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 5}
+    assert traced.report()["traces"] == [
+        {
+            "nodeid": "test_it.py::test_a",
+            "verdict": "regressed",
+            "calls": 6,
+            "baseline_calls": 4,
+            "delta": 0.5,
+            "limit": "+0 %",
+            "changes": {"test_it:helper": [3, 5]},
+        }
+    ]
+
+
+def test_stale_and_pruned(traced: Project) -> None:
+    """A table whose test is gone is stale, and pruned with the baselines."""
+    traced.write("def test_other():\n    pass\n")
+    traced.measure().stdout.fnmatch_lines(["instrcount, calls: 1 stale"])
+    traced.measure("--instrcount-prune")
+    assert not list(traced.path.glob("instrcount_baselines/**/*.json"))
