@@ -105,9 +105,7 @@ def measure_layouts(
         [
             replace(
                 orders[nodeid],
-                # adaptive code has no steady state: its count depends on how often it ran before;
-                # but where the user said how often, that is what is to be counted
-                warmup=warmup + (layout if settings[nodeid].warmup is None else 0),
+                warmup=warmup,
                 calls=calls,
                 pilot=False,
                 layout=layout,

@@ -7,15 +7,9 @@ done before a test file is imported, so that the objects of its modules lie else
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import enum
-import json
 import random
-import re
 import sys
-from collections import namedtuple
-from dataclasses import make_dataclass
 from typing import Any
 
 #: How many layouts there are beside the usual one.
@@ -38,7 +32,6 @@ def disturb(layout: int) -> None:
     _disturb_types(pick)
     _disturb_strings(pick)
     _disturb_code(pick)
-    _disturb_adaptation(pick)
 
 
 def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
@@ -92,35 +85,3 @@ def _disturb_code(pick: random.Random) -> None:
     namespace: dict[str, Any] = {"__name__": "layout"}
     exec(compile("\n".join(lines), "layout", "exec"), namespace)
     _kept.append(namespace)
-
-
-def _disturb_adaptation(pick: random.Random) -> None:
-    """Use, by another amount, library code that imports use as well: it specialises for its last users."""
-    parts = (
-        "a+",
-        "[b-d]",
-        "(e|f)*",
-        r"\d{2,4}",
-        "(?:g)?",
-        r"\s",
-        "(?P<h>i)",
-        "[^jk]",
-        "$",
-        r"\w+?",
-    )
-    for _ in range(pick.randrange(2, 9)):
-        _kept.append(
-            re.compile("".join(pick.sample(parts, pick.randrange(2, 9))), pick.choice((0, re.I)))
-        )
-    enum_of: Any = enum.Enum  # checkers want literals
-    for number in range(pick.randrange(1, 4)):
-        fields = [f"field{n}" for n in range(pick.randrange(1, 6))]
-        _kept.append(namedtuple(f"Row{number}", fields)(*fields))
-        _kept.append(make_dataclass(f"Record{number}", fields)(*fields))
-        kind: Any = enum_of(f"Choice{number}", fields)
-        _kept.append([kind(1), kind["field0"]])
-        json.loads(json.dumps({"fields": fields, "number": number}, indent=pick.choice((None, 1))))
-    parser = argparse.ArgumentParser(prog="layout")
-    for name in ("--one", "--two", "--three")[: pick.randrange(1, 4)]:
-        parser.add_argument(name, default=name, type=str)
-    _kept.append(parser.parse_args(["--one=1"] * pick.randrange(3)))
