@@ -48,7 +48,7 @@ class _Assembly:
         recording = self._recording
         truncated = False
         for stream in recording.streams:
-            rows, contexts = self._folder.rows_of(stream)
+            rows, contexts = self._folder.rows_of(stream, recording.stopped_ns)
             self._events += rows.events
             self._unmatched += rows.unmatched_exits
             self._unfinished += rows.unfinished

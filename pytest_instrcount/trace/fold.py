@@ -88,11 +88,15 @@ class Folder:
         rows.keep_open()
         self._folded[id(stream)] = rows, contexts, carried
 
-    def rows_of(self, stream: Stream) -> tuple[Rows, Contexts | None]:
-        """All that a stream came to; its contexts, if it was folded before."""
+    def rows_of(self, stream: Stream, stop: int) -> tuple[Rows, Contexts | None]:
+        """All that a stream came to; its contexts, if it was folded before. What runs ends at ``stop``."""
         if id(stream) in self._folded:
             self.fold(stream)
-            rows, contexts, _ = self._folded[id(stream)]
+            rows, contexts, carried = self._folded[id(stream)]
+            if self._clock:
+                for row, place in enumerate(carried):
+                    contexts.ns[place] += max(stop, rows.last) - rows.start[row]
+                    contexts.last[place] = max(stop, rows.last)
             return rows, contexts
         rows = self._rows()
         rows.feed(stream.objs, stream.times)

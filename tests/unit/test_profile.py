@@ -517,3 +517,17 @@ def test_messages() -> None:
         )
     }
     assert {slug for slug in slugs if f"### {slug}\n" not in page} == set()
+
+
+def test_folded_times_add_up() -> None:
+    """What was running when rows were folded, and still runs at the end, has its time, too."""
+
+    def busy() -> int:
+        return sum(range(2000))
+
+    with profile(max_events=20) as prof:
+        for _ in range(30):
+            busy()
+    assert prof.stats.truncated
+    assert all(average.self_cpu_time_total >= 0 for average in prof.key_averages())
+    assert prof.self_cpu_time_total > 0
