@@ -111,9 +111,13 @@ class FunctionCounts:
         >>> counts.transform(lambda name: name.rpartition("/")[2])[0].count
         5
         """
+        names = [rename(row.function) for row in self.rows]
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"transform: the new name is a str, not {type(name).__name__}")
         return self._with(
-            FunctionCount(row.count, rename(row.function), row.calls, row.entries)
-            for row in self.rows
+            FunctionCount(row.count, name, row.calls, row.entries)
+            for row, name in zip(self.rows, names)
         )
 
     def filter(self, wanted: Callable[[str], bool]) -> FunctionCounts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import os
 import sys
@@ -74,6 +75,13 @@ class Timer:
         for name, code in (("stmt", stmt), ("setup", setup), ("global_setup", global_setup)):
             if not isinstance(code, str):
                 raise TypeError(f"{name} is a str, not {type(code).__name__}")
+        labels = {"label": label, "sub_label": sub_label, "description": description, "env": env}
+        for name, text in labels.items():
+            if text is not None and not isinstance(text, str):
+                raise TypeError(f"{name} is a str or None, not {type(text).__name__}")
+        for key in globals or {}:
+            if not isinstance(key, str) or not key.isidentifier() or keyword.iskeyword(key):
+                raise ValueError(f"globals: {key!r} is no name that a statement could use")
         # an enum of torch's says it by its name
         wanted = str(getattr(language, "name", language)).lower()
         if wanted not in _LANGUAGES:

@@ -310,3 +310,10 @@ def test_repr_keeps_names_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     space = 60 - len("  1000  ")
     assert "..." not in repr(many(1, "x" * space))
     assert "..." in repr(many(1, "x" * (space + 1)))
+
+
+def test_transform_gives_names() -> None:
+    """A function that forgets its return is found where it is used."""
+    counts = FunctionCounts((FunctionCount(2, "a.c:f"),), False)
+    with pytest.raises(TypeError, match="the new name is a str, not NoneType"):
+        counts.transform(lambda name: None)  # type: ignore[arg-type, return-value]

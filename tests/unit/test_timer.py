@@ -422,3 +422,18 @@ def test_debug_symbols(known: int, unknown: int, has: bool) -> None:
 def test_public_names() -> None:
     """They are what ``from pytest_instrcount import`` gives."""
     assert {"Timer", "CopyIfCallgrind"} <= set(pytest_instrcount.__all__)
+
+
+@pytest.mark.parametrize("name", ["label", "sub_label", "description", "env"])
+def test_labels_are_text(name: str) -> None:
+    """Said at once, not when the result is shown."""
+    arguments: dict[str, Any] = {name: 3}
+    with pytest.raises(TypeError, match=f"{name} is a str or None, not int"):
+        Timer("pass", **arguments)
+
+
+@pytest.mark.parametrize("name", ["a b", "for", "", 3])
+def test_globals_are_names(name: Any) -> None:
+    """What no statement could use is a mistake."""
+    with pytest.raises(ValueError, match="is no name that a statement could use"):
+        Timer("pass", globals={name: CopyIfCallgrind(3)})
