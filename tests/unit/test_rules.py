@@ -13,6 +13,7 @@ from pytest_instrcount.counts.rules import (
     KINDS,
     LOOKUPS,
     MEMORY,
+    METHODS,
     RULES,
     SEARCHING,
     STRINGS,
@@ -38,8 +39,8 @@ DATA = Path(__file__).parent.parent / "data" / "callgrind"
         ("obmalloc.c:pymalloc_alloc", MEMORY, False),
         ("obmalloc.c:new_arena", MEMORY, False),
         # look-ups, under the names of each CPython
-        ("typeobject.c:find_name_in_mro", LOOKUPS, True),
-        ("typeobject.c:_PyType_Lookup", LOOKUPS, True),
+        ("typeobject.c:find_name_in_mro", METHODS, True),
+        ("typeobject.c:_PyType_Lookup", METHODS, True),
         ("dictobject.c:lookdict_unicode", LOOKUPS, True),
         ("dictobject.c:lookdict_unicode_nodummy", LOOKUPS, True),
         ("dictobject.c:_Py_dict_lookup", LOOKUPS, True),
