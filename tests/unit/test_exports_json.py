@@ -8,6 +8,7 @@ import json
 import resource
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -209,9 +210,12 @@ def test_equal_events_make_equal_files(export: Export, tmp_path: Path) -> None:
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
 
-@pytest.fixture
+@contextmanager
 def small_disk() -> Iterator[None]:
-    """No file gets larger than 100 bytes: as on a full disk, some of it is written."""
+    """No file gets larger than 100 bytes: as on a full disk, some of it is written.
+
+    Not a fixture: pytest's own output may go to a file.
+    """
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, old[1]))
@@ -224,12 +228,12 @@ def small_disk() -> Iterator[None]:
 
 @every_export
 @pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_full_disk(name: str, export: Export, tmp_path: Path, small_disk: None) -> None:
+def test_full_disk(name: str, export: Export, tmp_path: Path) -> None:
     """Our error; what was there is there, and no half file beside it."""
     path = tmp_path / name
     path.write_text("before")
     many = [call(f"function_{number}", 2 * number, 2 * number + 1) for number in range(200)]
-    with pytest.raises(InstrcountError) as error:
+    with pytest.raises(InstrcountError) as error, small_disk():
         export(EventList(timeline_of(*many)), path)
     assert error.value.slug == "profile-write"
     assert isinstance(error.value.__cause__, OSError)
