@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import pytest_instrcount.plugin
+import pytest_instrcount.session  # now: what a run in this process imports is forgotten after it
 import pytest_instrcount.starting
 from pytest_instrcount import facts
 from pytest_instrcount.callgrind.scratch import Scratch
