@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
@@ -17,6 +16,7 @@ from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.facts import Packages
 from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.settings import Settings
@@ -88,9 +88,9 @@ def read_profile(result: Message) -> Profile:
 def measure_layouts(
     zygote: Zygote,
     rulings: Rulings,
-    orders: Mapping[str, Order],
-    settings: Mapping[str, Settings],
-    say: Any,
+    order_of: Callable[[str], Order],
+    limit_of: Callable[[str], Limit],
+    say: Callable[[str], None],
 ) -> list[str]:
     """Measure once more, and in other layouts of memory, what one count does not settle.
 
@@ -104,7 +104,7 @@ def measure_layouts(
     number = zygote.ask(
         [
             replace(
-                orders[nodeid],
+                order_of(nodeid),
                 warmup=warmup,
                 calls=calls,
                 pilot=False,
@@ -127,7 +127,7 @@ def measure_layouts(
                 layouts=tuple(profiles),
                 unsteady=differing_functions(first.profile, profiles[0]),
             )
-            rulings.rule(settled, settings[first.nodeid].max_delta)
+            rulings.rule(settled, limit_of(first.nodeid))
         else:
             failed = OTHER_LAYOUTS + 1 - len(profiles)
             notes.append(f"{first.nodeid}: {failed} of the repeated measurements failed")
@@ -147,7 +147,7 @@ def _profiles_in(answer: Message | Problem) -> list[Profile]:
 class Heartbeat:
     """Called while a result is awaited; says so every half minute."""
 
-    def __init__(self, say: Any, nodeid: str) -> None:
+    def __init__(self, say: Callable[[str], None], nodeid: str) -> None:
         self._say = say
         self._nodeid = nodeid
         self._start = self._next = time.monotonic()

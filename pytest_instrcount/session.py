@@ -213,9 +213,12 @@ class MeasuredRun:
             raise
         try:
             if self._zygote is not None:
-                orders = {nodeid: self._order(item) for nodeid, item in self._items.items()}
                 self._notes += measure_layouts(
-                    self._zygote, self._rulings, orders, self._chosen, self._say
+                    self._zygote,
+                    self._rulings,
+                    lambda nodeid: self._order(self._items[nodeid]),
+                    lambda nodeid: self._chosen[nodeid].max_delta,
+                    self._say,
                 )
             if self._tracing is not None:
                 self._tracing.rule(

@@ -26,6 +26,7 @@ from pytest_instrcount.gate.gate import (
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
+from pytest_instrcount.gate.schema import raw_baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class Rulings:
             self._moving |= moving_functions((measurement.profile, *measurement.layouts))
         self._open.pop(nodeid, None)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
-        if not self._is_stored(found, measurement) and (suspected or self._writes(result)):
+        if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
             self._open[nodeid] = zlib.compress(pickle.dumps(measurement), 1)
         self.results[nodeid] = result
         return result
@@ -118,8 +119,7 @@ class Rulings:
         if not isinstance(found, Found) or found.baseline.denoised is None:
             return False
         old = found.baseline
-        new = to_baseline(measurement, self.environment)
-        return replace(new, denoised=old.denoised) == old
+        return replace(old, denoised=None) == raw_baseline(measurement, self.environment)
 
     def _known_noise(self) -> dict[str, int]:
         """What any test of this run has shown to be noise, now or when its baseline was made."""

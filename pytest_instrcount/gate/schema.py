@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_instrcount.callgrind.parse import Row
@@ -91,6 +91,12 @@ def to_baseline(
         noise = Noise()
     else:
         noise = find_noise(profiles, known)
+    raw = raw_baseline(measurement, environment)
+    return replace(raw, denoised=denoise_layouts(profiles, noise))
+
+
+def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Baseline:
+    """What of a baseline needs no other layout: the count as it is."""
     return Baseline(
         nodeid=measurement.nodeid,
         total_ir=measurement.total_ir,
@@ -100,7 +106,6 @@ def to_baseline(
         rows=fold_rows(measurement.rows, measurement.total_ir),
         environment=dict(environment),
         packages=dict(measurement.packages),
-        denoised=denoise_layouts(profiles, noise),
     )
 
 
