@@ -71,6 +71,7 @@ def measurement_of(nodeid: str, result: Message, packages: Packages) -> Measurem
         rows=profile.rows,
         packages=packages.imported(result["modules"]),
         callers=profile.callers,
+        inclusive=profile.inclusive,
     )
 
 

@@ -13,6 +13,7 @@ MISSING = ("auto", "fail", "note")
 INCOMPARABLE = ("warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
+BLAME = ("auto", "trampolines", "tracer", "off")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
 MARKER_LINE = (
@@ -94,6 +95,12 @@ def add_options(parser: pytest.Parser) -> None:
         "Write a report; TYPE is json. Can be given more than once",
         action="append",
         metavar="TYPE:PATH",
+    )
+    add_with_ini(
+        "instrcount-blame",
+        "How Python functions are told apart when a test got slower: auto, trampolines, tracer or "
+        "off (default: auto)",
+        choices=BLAME,
     )
     add(
         "trace-profile",

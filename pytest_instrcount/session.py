@@ -139,9 +139,9 @@ class MeasuredRun:
             return
         self._zygote = self._start_zygote(self._valgrind)
 
-    def _start_zygote(self, valgrind: str) -> Zygote:
+    def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
         try:
-            return start_zygote(self._config, self._settings, valgrind, self._sys_path)
+            return start_zygote(self._config, self._settings, valgrind, self._sys_path, options)
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -220,6 +220,8 @@ class MeasuredRun:
                     lambda nodeid: self._chosen[nodeid].max_delta,
                     self._say,
                 )
+            self._end_counting()
+            self._attribute()
             if self._tracing is not None:
                 self._tracing.rule(
                     lambda nodeid: Heartbeat(self._say, nodeid), self._passed.__contains__
@@ -231,6 +233,36 @@ class MeasuredRun:
         if not self._native:
             self._gate(session)
         return result
+
+    def _attribute(self) -> None:
+        """Find out by Python function what regressed, and what is about to be stored."""
+        wanted = list(self._rulings.to_attribute())
+        if self._settings.blame == "off" or not wanted:
+            return
+        from pytest_instrcount.blaming import Blaming
+
+        blaming = Blaming(
+            self._start_zygote,
+            self._settings.blame,
+            self._valgrind,
+            self._config.rootpath,
+        )
+        orders = [
+            (
+                replace(
+                    self._order(self._items[measurement.nodeid]),
+                    warmup=measurement.warmup,
+                    calls=measurement.calls,
+                    pilot=False,
+                ),
+                how,
+            )
+            for measurement, how in wanted
+        ]
+        trees = blaming.measure(orders, self._say, lambda nodeid: Heartbeat(self._say, nodeid))
+        for nodeid, tree in trees.items():
+            self._rulings.attribute(nodeid, tree)
+        self._notes += blaming.notes
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
@@ -455,11 +487,14 @@ class MeasuredRun:
             reporter.ensure_newline()
             reporter.write_line(line)
 
-    def _end_zygote(self) -> None:
-        if os.getpid() != self._owner:
-            return
+    def _end_counting(self) -> None:
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             zygote.end()
+
+    def _end_zygote(self) -> None:
+        if os.getpid() != self._owner:
+            return
+        self._end_counting()
         if self._tracing is not None:
             self._tracing.end()

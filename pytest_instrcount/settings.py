@@ -13,6 +13,7 @@ import pytest
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.options import (
+    BLAME,
     DEFAULT_TIMEOUT,
     IMPROVED,
     INCOMPARABLE,
@@ -45,6 +46,7 @@ class Settings:
     warmup: int | None
     calls: int | None
     isolation: str
+    blame: str
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
@@ -116,6 +118,7 @@ def load_settings(config: pytest.Config) -> Settings:
         warmup=checked("instrcount_warmup", parse_warmup, None),
         calls=checked("instrcount_calls", parse_calls, None),
         isolation=choice("instrcount_isolation", ISOLATIONS),
+        blame=choice("instrcount_blame", BLAME),
         let_through=tuple(config.getini("instrcount_env")),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),

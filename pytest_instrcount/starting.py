@@ -21,7 +21,11 @@ from pytest_instrcount.settings import Settings
 
 
 def start_zygote(
-    config: pytest.Config, settings: Settings, valgrind: str, sys_path: Sequence[str]
+    config: pytest.Config,
+    settings: Settings,
+    valgrind: str,
+    sys_path: Sequence[str],
+    options_of_valgrind: Sequence[str] = (),
 ) -> Zygote:
     """Start one that counts instructions, or, where ``valgrind`` is "", one that traces calls.
 
@@ -47,6 +51,7 @@ def start_zygote(
         presentation=presentation(option),
         timeout=settings.timeout,
         jobs=core_count(),
+        options_of_valgrind=tuple(options_of_valgrind),
     )
     return Zygote(setup, scratch)
 

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_instrcount.callgrind.channel import (
     BECOME,
@@ -104,6 +104,16 @@ def thread_count() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+class Trampolines(Protocol):
+    """What tells Python functions apart (``callgrind.trampolines``)."""
+
+    def start(self, call_once: Callable[[], object]) -> None:
+        """From now on each Python function has a frame of its own."""
+
+    def stop(self) -> None:
+        """New calls have none."""
+
+
 #: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
 #: right after what is counted.
 Repeat = Callable[[int, Request, Request], object]
@@ -119,13 +129,20 @@ class Counter:
     """
 
     def __init__(
-        self, channel: Channel, requests: Requests, *, pilot: bool, rehearses: bool = False
+        self,
+        channel: Channel,
+        requests: Requests,
+        *,
+        pilot: bool,
+        rehearses: bool = False,
+        trampolines: Trampolines | None = None,
     ) -> None:
         self._channel = channel
         self._pilot = pilot
         self._requests = requests
         self._ends = False
         self._rehearses = rehearses
+        self._trampolines = trampolines
         #: Whether something was counted, or failed to be.
         self.used = False
 
@@ -217,6 +234,8 @@ class Counter:
         channel = self._channel.fileno()
         state = RandomState.save()
         collecting = gc.isenabled()
+        if self._trampolines is not None:
+            self._trampolines.start(lambda: repeat(1, nothing, nothing))
         pilot = self._pilot and (warmup is None or calls is None)
         self._channel.send(
             {"kind": "pilot", "pid": process_name(), "warmup": warmup, "calls": calls}
@@ -260,6 +279,8 @@ class Counter:
             if self._ends:
                 end()
         finally:
+            if self._trampolines is not None:
+                self._trampolines.stop()
             if collecting:
                 gc.enable()
             state.restore()

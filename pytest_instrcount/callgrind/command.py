@@ -81,7 +81,9 @@ def library_path(inherited: Mapping[str, str]) -> str:
     return os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
 
 
-def valgrind_command(valgrind: str, scratch: Path, log: Path) -> list[str]:
+def valgrind_command(
+    valgrind: str, scratch: Path, log: Path, more: Sequence[str] = ()
+) -> list[str]:
     """Valgrind's part of the command line.
 
     ``--command-line-only`` keeps a project's ``.valgrindrc`` out; ``--vgdb=no`` leaves no FIFO
@@ -99,6 +101,7 @@ def valgrind_command(valgrind: str, scratch: Path, log: Path) -> list[str]:
         "--instr-atstart=no",
         "--collect-atstart=no",
         f"--callgrind-out-file={scratch / 'dumps' / 'out.%p'}",
+        *more,
     ]
 
 

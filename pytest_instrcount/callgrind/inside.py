@@ -32,6 +32,7 @@ from pytest_instrcount.callgrind.channel import Channel, Message
 from pytest_instrcount.callgrind.child import (
     Counter,
     Line,
+    Trampolines,
     die_with_parent,
     end,
     serve,
@@ -295,7 +296,11 @@ class TestChild:
         item = self.items[order["nodeid"]]
         self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
         self._counter = Counter(
-            channel, requests, pilot=bool(order["pilot"]), rehearses=self._rehearses
+            channel,
+            requests,
+            pilot=bool(order["pilot"]),
+            rehearses=self._rehearses,
+            trampolines=self._trampolines(scratch) if order["by_python"] else None,
         )
         if not order["trace"]:
             self._config.stash[COUNTING] = self._make_fixture
@@ -337,12 +342,21 @@ class TestChild:
             "traced": self._traced,
         }
 
+    def _trampolines(self, scratch: str) -> Trampolines:
+        """Not under a count that is gated: this changes how Python calls."""
+        from pytest_instrcount.callgrind.trampolines import make_trampolines
+
+        return make_trampolines(os.path.join(scratch, "dumps"))
+
     def _trace(self, item: Any, repeater: Repeater) -> None:
         """Count calls in the place of instructions; not under Valgrind, where this costs too much."""
-        from pytest_instrcount.tracing.hooks import trace_twice
+        from pytest_instrcount.tracing.hooks import trace_by_function, trace_twice
 
         try:
-            self._traced = trace_twice(item, repeater)
+            if self._order["by_python"]:
+                self._traced = {"rows": trace_by_function(repeater)}
+            else:
+                self._traced = trace_twice(item, repeater)
         except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
             self._problem = f"it passed once and failed when it was traced: {error}"
 

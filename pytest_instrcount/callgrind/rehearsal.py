@@ -68,6 +68,7 @@ class _Plugin:
                 "verbose": 0,
                 "pilot": 0,
                 "trace": 0,
+                "by_python": 0,
             }
             body = json.dumps(order).encode()
             ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1, 0))

@@ -119,6 +119,8 @@ class Run:
     counted: list[int] | None = None
     wanted_dumps: list[int] = field(default_factory=list)
     counted_dumps: list[str] = field(default_factory=list)
+    #: Which address stands for which Python function, where that was asked for.
+    names: list[str] = field(default_factory=list)
     problem: str = ""
 
     @property
@@ -407,6 +409,7 @@ class Supervisor:
                     "pilot": int(test.order["pilot"]),
                     "verbose": test.order["verbose"],
                     "trace": int(test.order["trace"]),
+                    "by_python": int(test.order["by_python"]),
                 }
             )
         except ChannelClosed:
@@ -536,7 +539,7 @@ class Supervisor:
                 self.waiting.appendleft(test)  # killed between its result and its count
                 return
             self.deaths = 0
-            result |= {"dumps": run.counted_dumps}
+            result |= {"dumps": run.counted_dumps, "names": run.names}
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
@@ -565,6 +568,11 @@ class Supervisor:
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
         shutil.rmtree(scratch / "tmp" / run.child, ignore_errors=True)
+        if run.test.order["by_python"]:
+            from pytest_instrcount.callgrind.trampolines import take_names
+
+            maps = [take_names(int(pid), scratch / "dumps") for pid in (run.pid, run.counter)]
+            run.names = [str(path) for path in maps if path is not None]
         wanted = [path for n, path in enumerate(self.dumps(run)) if n in run.wanted_dumps]
         run.counted_dumps = [str(path) for path in wanted]
         for path in {*self.dumps(run), *self.stubs(run)}.difference(wanted):

@@ -46,6 +46,8 @@ class Order:
     layout: int = 0
     #: Count calls by tracing, in the place of instructions; asked of a zygote without Valgrind.
     trace: bool = False
+    #: By Python function; asked of a zygote that was started for it.
+    by_python: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class ZygoteSetup:
     presentation: dict[str, Any]
     timeout: float
     jobs: int
+    #: more options for Valgrind
+    options_of_valgrind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ class Zygote:
         self._channel = Channel(ours)
         command = [
             *(
-                valgrind_command(setup.valgrind, scratch.path, Path("{log}"))
+                valgrind_command(
+                    setup.valgrind, scratch.path, Path("{log}"), setup.options_of_valgrind
+                )
                 if setup.valgrind
                 else ()
             ),

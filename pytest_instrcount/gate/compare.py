@@ -100,6 +100,8 @@ class FunctionDelta:
     ir: Fraction
     calls_before: Fraction
     calls_after: Fraction
+    #: the same with all that it called; None where the baseline does not say
+    inclusive: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,13 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
     )
 
 
+def _inclusive(name: str, old: Baseline, new: Measurement) -> Fraction | None:
+    if name not in old.inclusive:
+        return None
+    now = Fraction(new.inclusive.get(name, 0), new.calls)
+    return now - Fraction(old.inclusive[name], old.calls)
+
+
 def _function_deltas(old: Baseline, new: Measurement) -> tuple[FunctionDelta, ...]:
     known = old.rows
     if old.denoised is None:  # schema 1 has the names of Callgrind
@@ -205,6 +214,7 @@ def _function_deltas(old: Baseline, new: Measurement) -> tuple[FunctionDelta, ..
             ir=Fraction(after.ir, new.calls) - Fraction(before.ir, old.calls),
             calls_before=Fraction(before.calls, old.calls),
             calls_after=Fraction(after.calls, new.calls),
+            inclusive=_inclusive(name, old, new),
         )
         if delta.ir or delta.calls_before != delta.calls_after:
             found.append(delta)

@@ -48,6 +48,8 @@ class Measurement:
     packages: Mapping[str, str]
     #: who called what, as `Profile.callers`: needed to take the noise out
     callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    #: function -> instructions with all that it called, as `Profile.inclusive`
+    inclusive: Mapping[str, int] = field(default_factory=dict)
     #: the same calls counted in other layouts of memory; empty where one layout was enough
     layouts: tuple[Profile, ...] = ()
     #: functions that differed between two equal forks, the largest difference first
@@ -64,7 +66,7 @@ class Measurement:
     @property
     def profile(self) -> Profile:
         """The counts as a profile."""
-        return Profile(self.total_ir, self.rows, self.callers)
+        return Profile(self.total_ir, self.rows, self.callers, self.inclusive)
 
     @property
     def ir(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
+from pytest_instrcount.blame.blame import PythonBlame
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.calls import CallChange
@@ -60,6 +61,8 @@ class TestResult:
     detail: tuple[str, ...] = ()
     #: functions whose own count changed, the largest change first
     functions: tuple[FunctionDelta, ...] = ()
+    #: whose doing a change is, by Python function; None where nothing says
+    python: PythonBlame | None = None
     #: packages whose versions differ from the baseline's
     packages_changed: tuple[Difference, ...] = ()
     #: facts of the environment that differ from the baseline's

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.blame.blame import find_blame
+from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counts.noise import Noise, clean, moving_functions
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store, to_baseline
@@ -50,6 +52,8 @@ class Rulings:
     _read: dict[str, Missing | Found | InstrcountError] = field(default_factory=dict)
     #: what may be stored or measured again; packed, since a suite can have thousands of tests
     _open: dict[str, bytes] = field(default_factory=dict)
+    #: what tests are made of by Python function, as measured now
+    _trees: dict[str, CallTree] = field(default_factory=dict)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
 
@@ -112,6 +116,25 @@ class Rulings:
             ):
                 yield measurement
 
+    def to_attribute(self) -> Iterator[tuple[Measurement, str | None]]:
+        """What is to be known by Python function: what regressed, and what is about to be stored.
+
+        With each, how the tree in its baseline was made, None if there is none to compare with.
+        """
+        for nodeid in list(self._open):
+            result, found = self.results[nodeid], self._read[nodeid]
+            known = found.baseline.python if isinstance(found, Found) else None
+            blamed = result.verdict is Verdict.regressed and known is not None
+            if blamed or self._writes(result):
+                yield self._measurement(nodeid), known.how if blamed and known else None
+
+    def attribute(self, nodeid: str, tree: CallTree) -> None:
+        """Know what a test is made of by Python function: to say what changed, and to store it."""
+        found, self._trees[nodeid] = self._read[nodeid], tree.fold()
+        old = found.baseline.python if isinstance(found, Found) else None
+        if old is not None and old.how == tree.how and self.results[nodeid].delta is not None:
+            self.results[nodeid] = replace(self.results[nodeid], python=find_blame(old, tree))
+
     def _is_stored(
         self, found: Missing | Found | InstrcountError, measurement: Measurement
     ) -> bool:
@@ -119,7 +142,8 @@ class Rulings:
         if not isinstance(found, Found) or found.baseline.denoised is None:
             return False
         old = found.baseline
-        return replace(old, denoised=None) == raw_baseline(measurement, self.environment)
+        raw = replace(old, denoised=None, python=None)
+        return raw == raw_baseline(measurement, self.environment)
 
     def _known_noise(self) -> dict[str, int]:
         """What any test of this run has shown to be noise, now or when its baseline was made."""
@@ -145,7 +169,10 @@ class Rulings:
             result = self.results[nodeid]
             if self._writes(result):
                 measurement = self._measurement(nodeid)
-                baseline = to_baseline(measurement, self.environment, known)
+                baseline = replace(
+                    to_baseline(measurement, self.environment, known),
+                    python=self._trees.get(nodeid),
+                )
                 written = self.store.write(baseline)
                 changed += written
                 self.results[nodeid] = replace(stored_result(result, baseline), written=written)

@@ -3,6 +3,7 @@
 History of the schema (every version stays readable; a sample of each is in tests/data/baselines):
 1: counts per test and per function, as measured; facts of the environment; versions of packages
 2: the denoised count, its spread over layouts, and the noise that was taken out
+3: inclusive counts per function, and the tree of Python functions
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.blame.tree import UNITS, CallTree
 from pytest_instrcount.callgrind.parse import Row
 from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
@@ -22,11 +24,17 @@ from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
 from pytest_instrcount.gate.names import remeasure, shown_path
 
 #: The version that is written; older ones are read, newer ones refused.
-SCHEMA = 2
+SCHEMA = 3
 #: Bytes of the longest file that is read or written.
 LARGEST_FILE = 5_000_000
 
 _LARGEST_COUNT = 2**63 - 1
+#: What versions have beyond the first.
+_ADDED_KEYS: Mapping[int, frozenset[str]] = {
+    1: frozenset(),
+    2: frozenset({"denoised"}),
+    3: frozenset({"denoised", "python"}),
+}
 _DENOISED_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
 _KEYS = frozenset(
     (
@@ -66,6 +74,11 @@ class Baseline:
     packages: Mapping[str, str]
     #: None in a file of schema 1: then the raw count is compared
     denoised: Denoised | None = None
+    #: function name -> instructions with all that it called, over all counted calls; of the names in
+    #: ``rows``, and empty before schema 3
+    inclusive: Mapping[str, int] = field(default_factory=dict)
+    #: what it is made of by Python function, to name the cause of a change; None if not known
+    python: CallTree | None = None
 
     @property
     def ir(self) -> int:
@@ -97,13 +110,15 @@ def to_baseline(
 
 def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Baseline:
     """What of a baseline needs no other layout: the count as it is."""
+    rows = fold_rows(measurement.rows, measurement.total_ir)
     return Baseline(
         nodeid=measurement.nodeid,
         total_ir=measurement.total_ir,
         calls=measurement.calls,
         warmup=measurement.warmup,
         isolation=measurement.isolation,
-        rows=fold_rows(measurement.rows, measurement.total_ir),
+        rows=rows,
+        inclusive={name: ir for name in rows if (ir := measurement.inclusive.get(name, 0)) > 0},
         environment=dict(environment),
         packages=dict(measurement.packages),
     )
@@ -111,9 +126,13 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
 
 def render_baseline(baseline: Baseline) -> str:
     """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
-    rows = {name: [row.ir, row.calls] for name, row in baseline.rows.items()}
+    first = baseline.denoised is None
+    rows = {
+        name: [row.ir, row.calls, *(() if first else (baseline.inclusive.get(name, row.ir),))]
+        for name, row in baseline.rows.items()
+    }
     values: dict[str, object] = {
-        "schema": 1 if baseline.denoised is None else SCHEMA,
+        "schema": 1 if first else SCHEMA,
         "nodeid": baseline.nodeid,
         "ir": baseline.ir,
         "total_ir": baseline.total_ir,
@@ -126,6 +145,7 @@ def render_baseline(baseline: Baseline) -> str:
     }
     if baseline.denoised is not None:
         values["denoised"] = _render_denoised(baseline.denoised)
+        values["python"] = _render_tree(baseline.python)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
@@ -142,11 +162,23 @@ def _render_denoised(denoised: Denoised) -> dict[str, object]:
     }
 
 
+def _render_tree(tree: CallTree | None) -> dict[str, object] | None:
+    if tree is None:
+        return None
+    return {"how": tree.how, "calls": tree.counted, "rows": list(tree.rows())}
+
+
 def _render_value(value: object) -> str:
+    if isinstance(value, list) and value:  # the rows of a tree, a line each
+        return "[\n   " + ",\n   ".join(map(json.dumps, value)) + "\n  ]"
     # json.dumps(indent=1) would give a list three lines
     if not isinstance(value, dict) or not value:
         return json.dumps(value)
-    entries = [f"{json.dumps(key)}: {json.dumps(value[key])}" for key in sorted(value)]
+    entries = [
+        f"{json.dumps(key)}: "
+        f"{_render_value(value[key]) if key == 'rows' else json.dumps(value[key])}"
+        for key in sorted(value)
+    ]
     return "{\n  " + ",\n  ".join(entries) + "\n }"
 
 
@@ -215,7 +247,7 @@ def _load(text: str) -> object:
 
 def _validated(found: dict[str, object]) -> Baseline:
     schema = _count(found, "schema", least=1)
-    keys = _KEYS if schema == 1 else _KEYS | {"denoised"}
+    keys = _KEYS | _ADDED_KEYS[schema]
     if found.keys() != keys:
         odd = sorted(str(key) for key in found.keys() ^ keys)
         raise _Invalid(f"missing or unknown keys: {', '.join(ascii(key) for key in odd[:5])}")
@@ -228,18 +260,38 @@ def _validated(found: dict[str, object]) -> Baseline:
     functions = found["functions"]
     if not isinstance(functions, dict):
         raise _Invalid("functions is not an object")
-    rows = {str(name): _row(name, value) for name, value in functions.items()}
+    width = 2 if schema < 3 else 3
+    numbers = {str(name): _numbers(name, value, width) for name, value in functions.items()}
     return Baseline(
         nodeid=_text(found, "nodeid"),
         total_ir=total_ir,
         calls=calls,
         warmup=_count(found, "warmup"),
         isolation=isolation,
-        rows=rows,
+        rows={name: Row(*each[:2]) for name, each in numbers.items()},
+        inclusive={name: each[2] for name, each in numbers.items() if len(each) > 2},
         environment=_texts(found, "environment"),
         packages=_texts(found, "packages"),
         denoised=None if schema == 1 else _denoised(found["denoised"]),
+        python=_tree(found.get("python")),
     )
+
+
+def _tree(found: object) -> CallTree | None:
+    if found is None:
+        return None
+    if not isinstance(found, dict) or found.keys() != {"how", "calls", "rows"}:
+        raise _Invalid("python is not an object with the right keys")
+    how, rows = found["how"], found["rows"]
+    if how not in UNITS or not isinstance(rows, list) or not rows:
+        raise _Invalid("python: how or rows")
+    try:
+        for depth, name, *numbers in rows:
+            if not isinstance(name, str) or [*map(type, (depth, *numbers))] != [int, int, int]:
+                raise ValueError
+        return CallTree.from_rows(how, _count(found, "calls", least=1), rows)
+    except (TypeError, ValueError) as error:
+        raise _Invalid(f"python: a row is wrong {error}".rstrip()) from None
 
 
 def _denoised(found: object) -> Denoised:
@@ -292,11 +344,10 @@ def _texts(found: Mapping[str, object], key: str) -> dict[str, str]:
     return {str(name): str(one) for name, one in value.items()}
 
 
-def _row(name: str, value: object) -> Row:
+def _numbers(name: str, value: object, width: int) -> list[int]:
     # what is folded may hold negative rows, see Measurement
     least = -_LARGEST_COUNT if name == OTHER else 0
-    if isinstance(value, list) and len(value) == 2:
-        ir, calls = value
+    if isinstance(value, list) and len(value) == width:
         if all(type(one) is int and least <= one <= _LARGEST_COUNT for one in value):
-            return Row(ir, calls)
-    raise _Invalid(f"functions: {ascii(name)[:60]} is not [ir, calls]")
+            return value
+    raise _Invalid(f"functions: {ascii(name)[:60]} is not {width} counts")

@@ -28,9 +28,12 @@ def qualname_of(code: CodeType) -> str:
     known: str | None = getattr(code, "co_qualname", None)
     if known is not None:
         return known
-    if code.co_filename.startswith("<"):
-        return code.co_name
-    return _names_in(code.co_filename).get((code.co_name, code.co_firstlineno), code.co_name)
+    return qualname_at(code.co_filename, code.co_name, code.co_firstlineno)
+
+
+def qualname_at(path: str, name: str, line: int) -> str:
+    """The qualified name of what has a name and a first line; the name where that is not known."""
+    return name if path.startswith("<") else _names_in(path).get((name, line), name)
 
 
 @lru_cache(maxsize=256)

@@ -158,11 +158,33 @@ class TraceProfile:
                         found[event.name] = max(found.get(event.name, 0), event.peak)
         return {name: found[name] for name in sorted(found)}
 
+    def rows(self) -> list[list[Any]]:
+        """Depth, file, first line, qualified name and calls of each place of the last trace."""
+        return call_rows(self._columns[-1]) if self._columns else []
+
     def branches(self, most: int = 200) -> list[str]:
         """The calls of the last trace as an indented tree, so many lines."""
         if not self._columns:
             return []
         return Tree(self._columns[-1]).to_text().splitlines()[:most]
+
+
+def call_rows(columns: Columns) -> list[list[Any]]:
+    """All places of a trace, callers first: depth, file, first line, qualified name, calls."""
+    paths: list[tuple[int, ...]] = []
+    calls: Counter[tuple[int, ...]] = Counter()
+    for row in range(len(columns)):
+        parent, key = columns.parent[row], columns.key[row]
+        path = (*(paths[parent] if parent >= 0 else ()), key)
+        paths.append(path)
+        calls[path] += columns.calls(row)
+    rows = []
+    for path in sorted(calls):
+        key = columns.keys[path[-1]]
+        rows.append(
+            [len(path) - 1, key.file or key.module, key.firstlineno, key.qualname, calls[path]]
+        )
+    return rows
 
 
 def passed_ceilings(counts: dict[str, int], wish: TraceWish) -> tuple[tuple[str, int, int], ...]:

@@ -166,6 +166,25 @@ class Repeats(Protocol):
         """All phases once more, with fresh fixtures, and traced."""
 
 
+def trace_by_function(repeater: Repeats) -> list[list[Any]]:
+    """Calls of the body by function and place: depth, file, first line, qualified name, calls.
+
+    The second of two repetitions, builtin functions included, with the collector off.
+    """
+    wish = TraceWish(c_calls=True, marked=True)
+    collecting = gc.isenabled()
+    for _ in range(2):
+        trace = TraceProfile(wish)
+        gc.collect()
+        gc.disable()
+        try:
+            repeater.trace_phases(trace, wish)
+        finally:
+            if collecting:
+                gc.enable()
+    return trace.rows()
+
+
 def trace_twice(item: Any, repeater: Repeats) -> dict[str, Any]:
     """Call counts of two repetitions of a test that has run, with the collector off."""
     wish = wish_of(item)

@@ -1,0 +1,144 @@
+"""Where in its source a function stands, and where in it another is called."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_UNNAMED: dict[str, type[ast.AST]] = {
+    "<lambda>": ast.Lambda,
+    "<genexpr>": ast.GeneratorExp,
+    "<listcomp>": ast.ListComp,
+    "<setcomp>": ast.SetComp,
+    "<dictcomp>": ast.DictComp,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A piece of one line of source."""
+
+    line: int
+    #: the line as it is, without its end
+    text: str
+    #: the piece begins and ends there, in characters
+    start: int
+    end: int
+
+    def lines(self, width: int) -> list[str]:
+        """The source and, below it, carets; without the indentation, cut to ``width``.
+
+        >>> Site(7, "    total(items)", 4, 9).lines(80)
+        ['total(items)', '^^^^^']
+        """
+        left = len(self.text) - len(self.text.lstrip())
+        text = self.text[left:].expandtabs(1).rstrip()
+        start, end = max(0, self.start - left), max(0, self.end - left)
+        if end > width:
+            cut = max(0, min(start, len(text) - width))
+            text, start, end = text[cut:], start - cut, end - cut
+        text = text[:width]
+        return [text, " " * start + "^" * (min(end, len(text)) - start)]
+
+
+def first_line(path: str, qualname: str, line: int = 0) -> int:
+    """The first line of a function, 0 if it is not found; ``line`` if that is known already."""
+    if line:
+        return line
+    found = _functions(path).get(qualname, [])
+    return _line_of(found[0]) if found else 0
+
+
+def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
+    """Where the function calls what has that qualified name; by name, so others of it are there, too.
+
+    Nothing where the source is not to be had, or where the call has no name (an operator).
+    """
+    nodes = _functions(path).get(qualname, [])
+    node = next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
+    if node is None:
+        return []
+    parts = callee.split(".")
+    name = parts[-2] if parts[-1] in ("__init__", "__new__") and len(parts) > 1 else parts[-1]
+    found = list(_calls(node, name)) or list(_mentions(node, name))
+    return [site for each in found if (site := _site(path, each)) is not None]
+
+
+def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    kind = _UNNAMED.get(name)
+    for each in _within(node):
+        if kind is not None and isinstance(each, kind) and isinstance(each, ast.expr):
+            yield each
+        elif isinstance(each, ast.Call) and _named(each.func, name):
+            yield each
+
+
+def _mentions(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Where it is handed on (``key=f``), or read as a property is."""
+    for each in _within(node):
+        if isinstance(each, (ast.Name, ast.Attribute)) and _named(each, name):
+            yield each
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name
+    return isinstance(node, ast.Attribute) and node.attr == name
+
+
+def _within(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a function itself, in the order of the source, not in functions within it."""
+    pending = list(reversed(list(ast.iter_child_nodes(node))))
+    while pending:
+        each = pending.pop()
+        yield each
+        if not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            pending += reversed(list(ast.iter_child_nodes(each)))
+
+
+def _site(path: str, node: ast.expr) -> Site | None:
+    text = linecache.getline(path, node.lineno).rstrip("\n")
+    if not text:
+        return None
+    data = text.encode()  # offsets of the parser are in bytes
+    start = len(data[: node.col_offset].decode(errors="ignore"))
+    end = len(text)
+    if node.end_lineno == node.lineno and node.end_col_offset is not None:
+        end = len(data[: node.end_col_offset].decode(errors="ignore"))
+    return Site(node.lineno, text, start, end)
+
+
+def _line_of(node: ast.AST) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    line: int = getattr(node, "lineno", 0)
+    return min([line, *(each.lineno for each in decorators)])
+
+
+@lru_cache(maxsize=64)
+def _functions(path: str) -> dict[str, list[ast.AST]]:
+    """Qualified name -> functions of a file; nothing if it cannot be read."""
+    try:
+        with tokenize.open(path) as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return {}
+    found: dict[str, list[ast.AST]] = {}
+    names = {kind: name for name, kind in _UNNAMED.items()}
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, prefix = pending.pop()
+        inner = prefix
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.setdefault(prefix + node.name, []).append(node)
+            inner = f"{prefix}{node.name}.<locals>."
+        elif isinstance(node, ast.ClassDef):
+            inner = f"{prefix}{node.name}."
+        elif type(node) in names:
+            found.setdefault(prefix + names[type(node)], []).append(node)
+            inner = f"{prefix}{names[type(node)]}.<locals>."
+        pending += [(each, inner) for each in reversed(list(ast.iter_child_nodes(node)))]
+    return found

@@ -1,0 +1,139 @@
+"""What a test cost by Python function, each in the place where it was called. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from pytest_instrcount.callgrind.parse import Row
+
+#: Names from the test down to a function: who called it, and who called that.
+Path: TypeAlias = tuple[str, ...]
+
+#: How a tree was made: exact instructions through trampolines, or calls through a tracer.
+TRAMPOLINES, TRACER = "trampolines", "tracer"
+#: What its numbers are.
+UNITS = {TRAMPOLINES: "Ir", TRACER: "calls"}
+
+#: The file of a function and its first line.
+Place: TypeAlias = tuple[str, int]
+
+# Branches below 1 / _SMALL of the whole are added to what called them.
+_SMALL = 1000
+_NOTHING = Row(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCost:
+    """One function wherever it was called, over all counted calls of the test."""
+
+    #: its own code, and the C functions that it called
+    own: int
+    #: with all Python functions that it called; of a recursion the outermost activation
+    inclusive: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class CallTree:
+    """Costs by path; immutable.
+
+    >>> tree = CallTree("tracer", 1, {("f",): Row(3, 1), ("f", "g"): Row(4, 2)})
+    >>> tree.total, tree.inclusive[("f",)], tree.functions()["g"]
+    (7, 7, FunctionCost(own=4, inclusive=4, calls=2))
+    """
+
+    #: TRAMPOLINES or TRACER
+    how: str
+    #: over how many calls of the test the numbers are summed
+    counted: int
+    #: path -> own cost and calls
+    nodes: Mapping[Path, Row]
+    #: name -> file and first line (0: not known), where they were seen; not part of a baseline
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+
+    @property
+    def unit(self) -> str:
+        """What is counted: ``Ir`` or ``calls``."""
+        return UNITS[self.how]
+
+    @cached_property
+    def total(self) -> int:
+        """The cost of the whole test."""
+        return sum(row.ir for row in self.nodes.values())
+
+    @cached_property
+    def inclusive(self) -> Mapping[Path, int]:
+        """Path -> cost of the branch that begins there."""
+        found: dict[Path, int] = {}
+        for path, row in self.nodes.items():
+            for end in range(1, len(path) + 1):
+                found[path[:end]] = found.get(path[:end], 0) + row.ir
+        return found
+
+    @cached_property
+    def children(self) -> Mapping[Path, tuple[Path, ...]]:
+        """Path -> the paths right below it; those of () are where the test begins."""
+        found: dict[Path, list[Path]] = {}
+        for path in sorted(self.inclusive):
+            found.setdefault(path[:-1], []).append(path)
+        return {path: tuple(below) for path, below in found.items()}
+
+    def functions(self) -> dict[str, FunctionCost]:
+        """Name -> cost, added up over all places."""
+        own: dict[str, int] = {}
+        calls: dict[str, int] = {}
+        whole: dict[str, int] = {}
+        for path, row in self.nodes.items():
+            name = path[-1]
+            own[name] = own.get(name, 0) + row.ir
+            calls[name] = calls.get(name, 0) + row.calls
+        for path, ir in self.inclusive.items():
+            if path[-1] not in path[:-1]:
+                whole[path[-1]] = whole.get(path[-1], 0) + ir
+        return {
+            name: FunctionCost(own.get(name, 0), whole[name], calls.get(name, 0)) for name in whole
+        }
+
+    def fold(self, keep: Collection[Path] = ()) -> CallTree:
+        """Without branches below 0.1 % of the whole: their cost becomes that of what called them.
+
+        Paths in ``keep`` stay, however small. Calls of what is folded are forgotten.
+        """
+        inclusive, least = self.inclusive, self.total
+        kept: dict[Path, Row] = {}
+        for path in sorted(self.inclusive):
+            row = self.nodes.get(path, _NOTHING)
+            while len(path) > 1 and inclusive[path] * _SMALL < least and path not in keep:
+                path, row = path[:-1], Row(row.ir, 0)
+            before = kept.get(path, _NOTHING)
+            kept[path] = Row(before.ir + row.ir, before.calls + row.calls)
+        return CallTree(self.how, self.counted, kept, self.places)
+
+    def rows(self) -> Iterator[tuple[int, str, int, int]]:
+        """Depth, name, own cost and calls, each caller before what it called: `from_rows` reads it.
+
+        >>> list(CallTree("tracer", 1, {("f", "g"): Row(4, 2)}).rows())
+        [(0, 'f', 0, 0), (1, 'g', 4, 2)]
+        """
+        for path in sorted(self.inclusive):
+            row = self.nodes.get(path, _NOTHING)
+            yield len(path) - 1, path[-1], row.ir, row.calls
+
+    @classmethod
+    def from_rows(
+        cls, how: str, counted: int, rows: Sequence[tuple[int, str, int, int]]
+    ) -> CallTree:
+        """The tree that `rows` came from. Raises ValueError for rows of none."""
+        nodes: dict[Path, Row] = {}
+        path: Path = ()
+        for depth, name, own, calls in rows:
+            if not 0 <= depth <= len(path) or not name:
+                raise ValueError(f"{name!r} stands at depth {depth} below {len(path)} others")
+            path = (*path[:depth], name)
+            if path in nodes:
+                raise ValueError(f"{name!r} stands there twice")
+            nodes[path] = Row(own, calls)
+        return cls(how, counted, nodes)

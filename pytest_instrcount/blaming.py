@@ -1,0 +1,184 @@
+"""What tests are made of by Python function: asked of a zygote of its own, after all counts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS, Function, parse_names, tree_from
+from pytest_instrcount.blame.tree import TRACER, TRAMPOLINES, CallTree
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.parse import Row, parse_profile
+from pytest_instrcount.callgrind.trampolines import why_none
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.keys import path_prefixes, trim_path
+from pytest_instrcount.trace.qualnames import qualname_at
+
+#: What calls a test is this package's, in files below this folder.
+_OURS = str(Path(__file__).parent / "callgrind") + "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Namer:
+    """Names for Python functions: the path without what differs from machine to machine."""
+
+    prefixes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rootdir: Path) -> Namer:
+        """Names are relative to ``rootdir``, or to the folder that a package is imported from."""
+        return cls((str(rootdir), *path_prefixes()))
+
+    def __call__(self, function: Function) -> str | None:
+        """``shop/orders.py:Order.total``; None for what stands above a test."""
+        if function.filename.startswith(_OURS):
+            return None
+        qualname = function.qualname
+        if sys.version_info < (3, 11):
+            qualname = qualname_at(function.filename, qualname, function.line)
+        return f"{trim_path(function.filename, self.prefixes)}:{qualname}"
+
+    def find(self, name: str) -> str:
+        """The path that a trimmed one came from, if there is such a file; else as it is."""
+        for prefix in self.prefixes:
+            path = Path(prefix, name)
+            if path.is_file():
+                return str(path)
+        return name
+
+
+#: So many tests that regressed are looked into, those that grew most: the others most often have
+#: the same cause.
+MOST_BLAMED = 20
+
+Glance = Callable[[], None]
+
+
+class Blaming:
+    """Measures by Python function, in a zygote that lives no longer than that takes."""
+
+    def __init__(
+        self,
+        start: Callable[[str, Sequence[str]], Zygote],
+        how: str,
+        valgrind: str,
+        rootdir: Path,
+    ) -> None:
+        self._start = start
+        self._how = how
+        self._valgrind = valgrind
+        self._namer = Namer.of(rootdir)
+        #: what is to be said below the table
+        self.notes: list[str] = []
+
+    def measure(
+        self,
+        orders: Sequence[tuple[Order, str | None]],
+        say: Callable[[str], None],
+        glance_of: Callable[[str], Glance],
+    ) -> dict[str, CallTree]:
+        """nodeid -> tree. With each order: how the tree was made that it will be compared with.
+
+        What trampolines cannot do is done by the tracer, unless the user chose one of them. Raises
+        ZygoteFailed.
+        """
+        reason = why_none() if self._how != TRACER else "the tracer was chosen"
+        if reason and self._how == TRAMPOLINES:
+            self.notes.append(f"no Python function is named: {reason}")
+            return {}
+        number = len(orders)
+        say(
+            f"instrcount: measuring {number} test{'' if number == 1 else 's'} by Python function "
+            f"({TRACER if reason else TRAMPOLINES})"
+        )
+        found: dict[str, CallTree] = {}
+        by_tracer = [order for order, how in orders if reason or how == TRACER]
+        by_trampolines = [order for order, how in orders if not reason and how != TRACER]
+        if by_trampolines:
+            answers = self._ask(by_trampolines, TRAMPOLINES, glance_of)
+            for order in by_trampolines:
+                answer = answers[order.nodeid]
+                if isinstance(answer, CallTree):
+                    found[order.nodeid] = answer
+                elif self._how == TRAMPOLINES:
+                    self.notes.append(f"{order.nodeid}: no Python function is named: {answer}")
+                else:
+                    by_tracer.append(order)
+        if by_tracer:
+            answers = self._ask(by_tracer, TRACER, glance_of)
+            for order in by_tracer:
+                answer = answers[order.nodeid]
+                if isinstance(answer, CallTree):
+                    found[order.nodeid] = answer
+                else:
+                    self.notes.append(f"{order.nodeid}: no Python function is named: {answer}")
+        return found
+
+    def _ask(
+        self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
+    ) -> dict[str, CallTree | str]:
+        if how == TRAMPOLINES:
+            zygote = self._start(self._valgrind, VALGRIND_OPTIONS)
+        else:
+            zygote = self._start("", ())
+        try:
+            first = zygote.ask(
+                [replace(order, by_python=True, trace=how == TRACER) for order in orders]
+            )
+            return {
+                order.nodeid: _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
+                for number, order in enumerate(orders, first)
+            }
+        finally:
+            zygote.end()
+
+
+def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
+    """The tree, or why there is none."""
+    if isinstance(answer, Problem):
+        return answer.why.partition("\n")[0]
+    try:
+        return _tree_in(answer, namer)
+    except (InstrcountError, OSError) as error:
+        return str(error).partition("\n")[0].removeprefix("instrcount: ")
+
+
+def _tree_in(answer: Message, namer: Namer) -> CallTree:
+    if "rows" in (answer.get("traced") or {}):
+        return _traced_tree(answer["traced"]["rows"], namer)
+    dumps, maps = ([Path(path) for path in answer[kind]] for kind in ("dumps", "names"))
+    try:
+        if answer["problem"] or not answer["counted"] or len(dumps) < 2:
+            raise InstrcountError("no-trampolines", answer["problem"] or "nothing was counted", "")
+        functions: dict[int, Function] = {}
+        for path in maps:
+            with path.open(encoding="utf-8", errors="replace") as lines:
+                functions |= parse_names(lines)
+        return tree_from(
+            # the last is that of the switch alone
+            [parse_profile(dump) for dump in dumps[:-1]],
+            functions,
+            answer["counted"][1],
+            namer,
+        )
+    finally:
+        for path in (*dumps, *maps):
+            path.unlink(missing_ok=True)
+
+
+def _traced_tree(rows: Sequence[Sequence[object]], namer: Namer) -> CallTree:
+    """The tree of a traced test, from rows of depth, file, line, qualified name and calls."""
+    nodes: dict[tuple[str, ...], Row] = {}
+    places = {}
+    path: tuple[str, ...] = ()
+    for depth, filename, line, qualname, calls in rows:
+        assert isinstance(depth, int) and isinstance(calls, int) and isinstance(line, int)
+        name = f"{filename}:{qualname}"
+        places[name] = namer.find(str(filename)), line
+        path = (*path[:depth], name)
+        known = nodes.get(path, Row(0, 0))
+        nodes[path] = Row(known.ir + calls, known.calls + calls)
+    return CallTree(TRACER, 1, nodes, places)

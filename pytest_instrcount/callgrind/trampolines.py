@@ -1,0 +1,222 @@
+"""A C frame of its own for each Python function, so that Callgrind tells them apart.
+
+From 3.12 on CPython has them, for perf (``sys.activate_stack_trampoline``). Before that, the hook
+of PEP 523 is given a function that calls the evaluation loop through a stub of the code object.
+Either way there is a file that says which address stands for which function, as perf reads it.
+
+They move the count: what is measured with them says where a cost is, and is never gated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+import platform
+import shutil
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+#: Where CPython writes its map, whatever TMPDIR says.
+PERF_MAP = "/tmp/perf-{pid}.map"
+#: The map that the stubs of ours get, in the folder of the dumps.
+NAMES = "names.{pid}"
+
+_STUB_BYTES = 32
+#: Code objects that get a stub; what a test calls beyond is counted as its caller's.
+_MOST_STUBS = 50_000
+_WORD = 8
+# _PyInterpreterFrame.f_code of 3.11 and PyFrameObject.f_code of 3.10.
+_F_CODE = 32
+
+
+def why_none() -> str:
+    """Why this interpreter has no trampolines; "" if it has.
+
+    >>> why_none() in ("", "CPython has trampolines on x86_64 alone before 3.12")
+    True
+    """
+    if sys.version_info < (3, 12):
+        if platform.machine() == "x86_64":
+            return ""
+        return "CPython has trampolines on x86_64 alone before 3.12"
+    try:
+        supported = sys.is_stack_trampoline_active() or _can_activate()
+    except (AttributeError, RuntimeError) as error:
+        return f"this interpreter refuses trampolines: {error}"
+    return "" if supported else "this interpreter was built without trampolines"
+
+
+def _can_activate() -> bool:
+    import sysconfig
+
+    return bool(sysconfig.get_config_var("PY_HAVE_PERF_TRAMPOLINE"))
+
+
+class PerfTrampolines:
+    """CPython's own, from 3.12 on. Forks of what is counted have none, and leave no map."""
+
+    def start(self, _call_once: Callable[[], object]) -> None:
+        """From now on each Python function has a frame of its own."""
+        os.register_at_fork(after_in_child=self._leave_none)
+        sys.activate_stack_trampoline("perf")
+
+    def stop(self) -> None:
+        """New calls have none."""
+        sys.deactivate_stack_trampoline()
+
+    @staticmethod
+    def _leave_none() -> None:
+        if sys.is_stack_trampoline_active():
+            sys.deactivate_stack_trampoline()
+        with contextlib.suppress(OSError):
+            os.unlink(PERF_MAP.format(pid=os.getpid()))
+
+
+class EvaluatorTrampolines:
+    """Stubs of ours, for 3.10 and 3.11: their frames and code objects will not change any more."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._kept: list[Any] = []
+
+    def start(self, call_once: Callable[[], object]) -> None:
+        """Run once to learn what is called; from then on that has frames of its own."""
+        codes = called_codes(call_once)[:_MOST_STUBS]
+        api = ctypes.pythonapi
+        default = ctypes.cast(api._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+        assert default is not None
+        index = api._PyEval_RequestCodeExtraIndex(None)
+        set_extra = api._PyCode_SetExtra
+        set_extra.argtypes = [ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p]
+        page = mmap.mmap(
+            -1,
+            _STUB_BYTES * (len(codes) + 4),
+            prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC,
+        )
+        base = ctypes.addressof(ctypes.c_char.from_buffer(page))
+        lines = []
+        offset = 0
+        for number, code in enumerate(codes):
+            place = _STUB_BYTES * (number + 4)
+            page[place : place + _STUB_BYTES] = _stub(default)
+            before = _words(code) if number == 0 else ()
+            set_extra(code, index, base + place)
+            if number == 0:
+                offset = _changed(before, _words(code))
+            name = getattr(code, "co_qualname", code.co_name)
+            where = f"{code.co_firstlineno}:{name}:{code.co_filename}"
+            lines.append(f"{base + place:x} {_STUB_BYTES:x} py:{where}\n")
+        evaluator = _evaluator(default, offset, index)
+        page[: len(evaluator)] = evaluator
+        name = os.path.join(self._folder, NAMES.format(pid=os.getpid()))
+        with open(name, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(lines)
+        self._kept += [page, codes]
+        self._set(base)
+
+    def stop(self) -> None:
+        """New calls have none."""
+        self._set(ctypes.cast(ctypes.pythonapi._PyEval_EvalFrameDefault, ctypes.c_void_p).value)
+
+    def _set(self, function: int | None) -> None:
+        api = ctypes.pythonapi
+        current = api.PyInterpreterState_Get
+        current.restype = ctypes.c_void_p
+        set_function = api._PyInterpreterState_SetEvalFrameFunc
+        set_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        set_function.restype = None
+        set_function(current(), function)
+
+
+def make_trampolines(folder: str) -> PerfTrampolines | EvaluatorTrampolines:
+    """What this interpreter has; maps of ours are written into ``folder``."""
+    return PerfTrampolines() if sys.version_info >= (3, 12) else EvaluatorTrampolines(folder)
+
+
+def take_names(pid: int, folder: Path) -> Path | None:
+    """The map of a process that has ended, moved into ``folder``; None if it left none."""
+    names = folder / NAMES.format(pid=pid)
+    perf = Path(PERF_MAP.format(pid=pid))
+    with contextlib.suppress(OSError):
+        if perf.stat().st_uid == os.getuid():
+            shutil.move(perf, names)
+    return names if names.exists() else None
+
+
+def called_codes(call_once: Callable[[], object]) -> list[CodeType]:
+    """The code objects that a call runs, in the order of their first call."""
+    found: dict[int, CodeType] = {}
+
+    def note(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            found.setdefault(id(frame.f_code), frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        call_once()
+    finally:
+        sys.setprofile(None)
+    return list(found.values())
+
+
+def _words(code: CodeType) -> tuple[int, ...]:
+    number = sys.getsizeof(code) // _WORD
+    return tuple((ctypes.c_uint64 * number).from_address(id(code)))
+
+
+def _changed(before: tuple[int, ...], after: tuple[int, ...]) -> int:
+    """The offset of ``co_extra``: the one pointer that setting an extra made."""
+    # the first word is the number of references
+    found = [n for n in range(1, len(before)) if not before[n] and after[n]]
+    if len(found) != 1:
+        raise RuntimeError(f"code objects have no place for an extra: {found}")
+    return found[0] * _WORD
+
+
+def _stub(default: int) -> bytes:
+    """Machine code that calls the evaluation loop with its own arguments: 32 bytes."""
+    code = (
+        b"\x48\x83\xec\x08"  #                          sub  rsp, 8
+        b"\x48\xb8"
+        + struct.pack("<Q", default)  #   mov  rax, default
+        + b"\xff\xd0"  #                                  call rax
+        b"\x48\x83\xc4\x08\xc3"  #                      add  rsp, 8;  ret
+    )
+    return code.ljust(_STUB_BYTES, b"\x90")
+
+
+def _evaluator(default: int, offset: int, index: int) -> bytes:
+    """Machine code of the hook: calls the stub of a frame's code, or else the loop itself."""
+    tail = (
+        b"\x48\xb8"
+        + struct.pack("<Q", default)  #   mov  rax, default
+        + b"\xff\xd0"  #                            call: call rax
+        b"\x48\x83\xc4\x08\xc3"  #                      add  rsp, 8;  ret
+    )
+    extra = _WORD * (1 + index)
+    load = b"\x48\x8b\x80" + struct.pack("<i", extra)  #  mov  rax, [rax + extra]
+    test = b"\x48\x85\xc0"  #                             test rax, rax
+    # from behind each jump to the tail, or to its call
+    to_call = b"\x75\x0a"  #                              jnz  call
+    after_size = load + test + to_call
+    size = b"\x48\x83\x38" + struct.pack("<b", index)  #  cmp  qword [rax], index
+    to_tail_size = b"\x7e" + struct.pack("<b", len(after_size))  # jle tail
+    after_null = size + to_tail_size + after_size
+    to_tail_null = b"\x74" + struct.pack("<b", len(after_null))  # jz tail
+    return (
+        b"\x48\x83\xec\x08"  #                          sub  rsp, 8
+        b"\x48\x8b\x46"
+        + struct.pack("<b", _F_CODE)  #  mov rax, [rsi + f_code]
+        + b"\x48\x8b\x80"
+        + struct.pack("<i", offset)  # mov rax, [rax + co_extra]
+        + test
+        + to_tail_null
+        + after_null
+        + tail
+    )
