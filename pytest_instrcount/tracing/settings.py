@@ -14,6 +14,7 @@ import pytest
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.options import BACKENDS
+from pytest_instrcount.settings import Given, read_markers
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class
 
 TRACE_MARKER = "trace_profile"
@@ -22,7 +23,6 @@ TRACERS = ("python", "legacy")
 
 #: Call counts of warm code are exact, so no growth is allowed unless the user says so.
 _EXACT = Limit(Fraction(0), None)
-_MEMORY = Limit(Fraction(1, 100), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,9 @@ class TraceWish:
 
 def load_trace_settings(config: pytest.Config) -> TraceWish:
     """What holds for all tests. Raises pytest.UsageError for a value that is none."""
-    backend = config.getoption("instrcount_trace_backend") or config.getini(
-        "instrcount_trace_backend"
-    )
-    if backend and backend not in BACKENDS:
-        raise pytest.UsageError(
-            f"instrcount: wrong settings [settings]\ninstrcount_trace_backend = {backend!r}: "
-            f"choose one of {', '.join(BACKENDS)}"
-        )
+    given = Given(config)
+    backend = given.choice("instrcount_trace_backend", BACKENDS)
+    given.raise_mistakes()
     folder = config.getoption("trace_profile")
     if folder == "":
         raise pytest.UsageError(
@@ -73,7 +68,7 @@ def load_trace_settings(config: pytest.Config) -> TraceWish:
             "  fix: pytest --trace-profile=DIR"
         )
     return TraceWish(
-        backend=backend or "auto",
+        backend=backend,  # type: ignore[arg-type]
         folder=None if folder is None else config.invocation_params.dir / folder,
     )
 
@@ -106,27 +101,8 @@ def load_recognizers(config: pytest.Config) -> tuple[Recognizer, ...]:
 
 
 def trace_wish_of(item: pytest.Item, base: TraceWish) -> tuple[TraceWish, list[str]]:
-    """What is wanted of one test, and what is wrong with its markers.
-
-    A marker on the function wins over one on the class or the module, argument by argument.
-    """
-    mistakes: list[str] = []
-    chosen: dict[str, Any] = {}
-    for mark in item.iter_markers(TRACE_MARKER):
-        if mark.args:
-            mistakes.append("takes keyword arguments only, like c_calls=True")
-        for name, given in mark.kwargs.items():
-            check = _ARGUMENTS.get(name)
-            if check is None:
-                known = ", ".join(_ARGUMENTS)
-                mistakes.append(f"has no argument {name!r} (it has {known})")
-                continue
-            if given is None:
-                continue
-            try:
-                chosen.setdefault(name, check(given))
-            except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
+    """What is wanted of one test, and what is wrong with its markers."""
+    chosen, mistakes = read_markers(item, TRACE_MARKER, _ARGUMENTS, "c_calls=True")
     if chosen.get("max_memory_delta") is not None and chosen.get("tracer") != "legacy":
         mistakes.append("max_memory_delta needs tracer='legacy', which records memory")
     marked = item.get_closest_marker(TRACE_MARKER) is not None
