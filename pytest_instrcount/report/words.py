@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from pytest_instrcount.gate.names import printable
 
-# The widest text of a number; above it stands 1.2345e+30.
-_WIDEST_NUMBER = 15
 _LARGEST_PERCENT = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
