@@ -11,11 +11,9 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.options import BACKENDS
 from pytest_instrcount.settings import Given, read_markers
-from pytest_instrcount.trace.recognize import Recognizer, recognize_class
 
 TRACE_MARKER = "trace_profile"
 PHASES = ("setup", "call", "teardown")
@@ -71,33 +69,6 @@ def load_trace_settings(config: pytest.Config) -> TraceWish:
         backend=backend,  # type: ignore[arg-type]
         folder=None if folder is None else config.invocation_params.dir / folder,
     )
-
-
-def load_recognizers(config: pytest.Config) -> tuple[Recognizer, ...]:
-    """What the ini names and the hook gives; imports the modules of the classes that are named.
-
-    Raises pytest.UsageError with all names that are none.
-    """
-    found: list[Recognizer] = []
-    mistakes: list[str] = []
-    for name in config.getini("instrcount_recognizers"):
-        try:
-            found += recognize_class(name)
-        except InstrcountError as error:
-            mistakes.append(f"instrcount_recognizers: {error.why}\n  fix: {error.fix}")
-    for given in config.hook.pytest_instrcount_recognizers(config=config):
-        for each in given if isinstance(given, (tuple, list)) else (given,):
-            if isinstance(each, Recognizer):
-                found.append(each)
-            else:
-                mistakes.append(
-                    f"pytest_instrcount_recognizers gave {each!r}, which is no Recognizer\n"
-                    '  fix: return recognize_class("package.module.Class")'
-                )
-    if mistakes:
-        lines = ["instrcount: wrong classes to recognise [trace-recognizer]", *mistakes]
-        raise pytest.UsageError("\n".join(lines))
-    return tuple(found)
 
 
 def trace_wish_of(item: pytest.Item, base: TraceWish) -> tuple[TraceWish, list[str]]:
