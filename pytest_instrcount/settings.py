@@ -57,32 +57,48 @@ class Settings:
         return self.missing == "fail" or (self.missing == "auto" and self.ci)
 
 
-def load_settings(config: pytest.Config) -> Settings:
-    """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
-    mistakes: list[str] = []
+class Given:
+    """What stands on the command line, else in the ini, and what is wrong with it."""
 
-    def value(name: str) -> Any:
-        given = config.getoption(name)
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.mistakes: list[str] = []
+
+    def value(self, name: str) -> Any:
+        """None where neither says anything."""
+        given = self._config.getoption(name)
         if given is None:
-            given = config.getini(name) or None
+            given = self._config.getini(name) or None
         return given
 
-    def choice(name: str, choices: tuple[str, ...]) -> str:
-        given = value(name)
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of the choices: the first, unless said otherwise."""
+        given = self.value(name)
         if given is not None and given not in choices:
-            mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
+            self.mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
         return given if given in choices else choices[0]
 
-    def checked(name: str, check: Any, default: Any) -> Any:
-        given = value(name)
+    def checked(self, name: str, check: Any, default: Any) -> Any:
+        """What ``check`` makes of it."""
+        given = self.value(name)
         if given is None:
             return default
         try:
             return check(given)
         except (ValueError, InstrcountError) as error:
-            mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
+            self.mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
             return default
 
+    def raise_mistakes(self) -> None:
+        """Raise pytest.UsageError with every mistake in one message, if there is one."""
+        if self.mistakes:
+            lines = ["instrcount: wrong settings [settings]", *self.mistakes]
+            raise pytest.UsageError("\n".join(lines))
+
+
+def load_settings(config: pytest.Config) -> Settings:
+    """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
+    given = Given(config)
     update, prune = (
         config.getoption("instrcount_update_baseline"),
         config.getoption("instrcount_prune"),
@@ -91,7 +107,7 @@ def load_settings(config: pytest.Config) -> Settings:
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
         if kind not in REPORT_TYPES or not path:
-            mistakes.append(f"--instrcount-report={report}: write json:PATH")
+            given.mistakes.append(f"--instrcount-report={report}: write json:PATH")
         else:
             reports.append((kind, config.invocation_params.dir / path))
     try:
@@ -99,32 +115,32 @@ def load_settings(config: pytest.Config) -> Settings:
     except AttributeError:  # pytest 8.0 with -p no:terminal
         verbosity = 0
     except ValueError:
-        given = config.getini("verbosity_instrcount")
-        mistakes.append(f"verbosity_instrcount = {given!r}: write auto or a whole number")
+        said = config.getini("verbosity_instrcount")
+        given.mistakes.append(f"verbosity_instrcount = {said!r}: write auto or a whole number")
         verbosity = 0
     settings = Settings(
-        active=bool(value("instrcount") or update or prune),
+        active=bool(given.value("instrcount") or update or prune),
         update=update,
-        policy=choice("instrcount_update_policy", POLICIES),
+        policy=given.choice("instrcount_update_policy", POLICIES),
         prune=prune,
-        max_delta=checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
-        missing=choice("instrcount_missing", MISSING),
-        incomparable=choice("instrcount_incomparable", INCOMPARABLE),
-        improved=choice("instrcount_improved", IMPROVED),
-        baseline_dir=config.rootpath / (value("instrcount_baseline_dir") or "instrcount_baselines"),
+        max_delta=given.checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
+        missing=given.choice("instrcount_missing", MISSING),
+        incomparable=given.choice("instrcount_incomparable", INCOMPARABLE),
+        improved=given.choice("instrcount_improved", IMPROVED),
+        baseline_dir=config.rootpath
+        / (given.value("instrcount_baseline_dir") or "instrcount_baselines"),
         reports=tuple(reports),
-        valgrind=value("instrcount_valgrind") or "valgrind",
-        timeout=checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
-        warmup=checked("instrcount_warmup", parse_warmup, None),
-        calls=checked("instrcount_calls", parse_calls, None),
-        isolation=choice("instrcount_isolation", ISOLATIONS),
-        blame=choice("instrcount_blame", BLAME),
+        valgrind=given.value("instrcount_valgrind") or "valgrind",
+        timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
+        warmup=given.checked("instrcount_warmup", parse_warmup, None),
+        calls=given.checked("instrcount_calls", parse_calls, None),
+        isolation=given.choice("instrcount_isolation", ISOLATIONS),
+        blame=given.choice("instrcount_blame", BLAME),
         let_through=tuple(config.getini("instrcount_env")),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
     )
-    if mistakes:
-        raise pytest.UsageError("\n".join(["instrcount: wrong settings [settings]", *mistakes]))
+    given.raise_mistakes()
     return settings
 
 
@@ -180,20 +196,27 @@ _MARKER_ARGUMENTS: Mapping[str, Any] = {
 
 
 def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, list[str]]:
-    """The settings of one test, and what is wrong with its markers.
+    """The settings of one test, and what is wrong with its markers."""
+    chosen, mistakes = read_markers(item, MARKER, _MARKER_ARGUMENTS, "max_delta='1%'")
+    return replace(settings, **chosen), mistakes
+
+
+def read_markers(
+    item: pytest.Item, marker: str, arguments: Mapping[str, Any], example: str
+) -> tuple[dict[str, Any], list[str]]:
+    """What the markers of that name say, each argument as its check makes it, and what is wrong.
 
     A marker on the function wins over one on the class or the module, argument by argument.
     """
-    mistakes = []
+    mistakes: list[str] = []
     chosen: dict[str, Any] = {}
-    for mark in item.iter_markers(MARKER):
+    for mark in item.iter_markers(marker):
         if mark.args:
-            mistakes.append("takes keyword arguments only, like max_delta='1%'")
+            mistakes.append(f"takes keyword arguments only, like {example}")
         for name, given in mark.kwargs.items():
-            check = _MARKER_ARGUMENTS.get(name)
+            check = arguments.get(name)
             if check is None:
-                known = ", ".join(_MARKER_ARGUMENTS)
-                mistakes.append(f"has no argument {name!r} (it has {known})")
+                mistakes.append(f"has no argument {name!r} (it has {', '.join(arguments)})")
                 continue
             if given is None:
                 continue
@@ -201,4 +224,4 @@ def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, 
                 chosen.setdefault(name, check(given))
             except (ValueError, InstrcountError) as error:
                 mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
-    return replace(settings, **chosen), mistakes
+    return chosen, mistakes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -171,9 +170,3 @@ class RunSummary:
     update_command: str = ""
     #: whether this run stores baselines
     updating: bool = False
-
-    @property
-    def counts(self) -> dict[Verdict, int]:
-        """How many results have each verdict, in the order of `Verdict`, without zeros."""
-        found = Counter(result.verdict for result in self.results)
-        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.blame.tree import CallTree
@@ -27,8 +28,10 @@ from pytest_instrcount.gate.gate import (
 )
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
+from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
 from pytest_instrcount.gate.schema import raw_baseline
+
+Result = TypeVar("Result", TestResult, CallsResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,20 @@ class Policy:
     incomparable: IncomparablePolicy
     improved: ImprovedPolicy
     update: UpdatePolicy | None
+
+    def failing(self, results: Iterable[Result]) -> list[Result]:
+        """The results that fail the run. What was stored is accepted; what was not, is not."""
+        return [
+            result
+            for result in results
+            if not result.written
+            and fails(
+                result.verdict,
+                missing=self.missing,
+                incomparable=self.incomparable,
+                improved=self.improved,
+            )
+        ]
 
 
 @dataclass(slots=True)
@@ -179,18 +196,8 @@ class Rulings:
         return changed
 
     def failing(self) -> list[TestResult]:
-        """The results that fail the run. What was stored is accepted; what was not, is not."""
-        return [
-            result
-            for result in self.results.values()
-            if not result.written
-            and fails(
-                result.verdict,
-                missing=self.policy.missing,
-                incomparable=self.policy.incomparable,
-                improved=self.policy.improved,
-            )
-        ]
+        """The results that fail the run."""
+        return self.policy.failing(self.results.values())
 
     def compared(self) -> int:
         """How many tests were compared with a baseline of this environment."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tabulate import tabulate
-
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, CallsResult
-from pytest_instrcount.report.words import count, cut_left, cut_right, percent, short_name
+from pytest_instrcount.report.table import fit_table
+from pytest_instrcount.report.words import count, count_verdicts, cut_right, percent, short_name
 
 _HEADERS = ("test", "calls before", "now", "delta", "limit")
-_NARROWEST_NAME = 8
 _MOST_CHANGES = 10
 _MOST_CAUSES = 3
 _MOST_BRANCHES = 12
@@ -28,24 +26,8 @@ def render_calls(results: Sequence[CallsResult], verbosity: int, width: int) -> 
     if not results:
         return []
     shown = [each for each in results if verbosity > 0 or each.verdict is not Verdict.unchanged]
-    lines = []
-    if shown:
-        rows = [_cells(each) for each in shown]
-        taken = sum(
-            2 + max(len(_HEADERS[column]) + 2, *(len(row[column]) for row in rows))
-            for column in range(1, len(_HEADERS))
-        )
-        name_width = max(_NARROWEST_NAME, width - taken)
-        lines = tabulate(
-            [(cut_left(each.nodeid, name_width), *row[1:]) for each, row in zip(shown, rows)],
-            headers=_HEADERS,
-            tablefmt="simple",
-            disable_numparse=True,
-            colalign=("left", *["right"] * (len(_HEADERS) - 1)),
-        ).splitlines()
-        lines = [cut_right(line.rstrip(), width) for line in lines]
-    found = {verdict: sum(each.verdict is verdict for each in results) for verdict in Verdict}
-    totals = ", ".join(f"{number} {verdict}" for verdict, number in found.items() if number)
+    lines = fit_table(_HEADERS, [_cells(each) for each in shown], width)
+    totals = count_verdicts(each.verdict for each in results)
     return [*lines, f"instrcount, calls: {totals}"]
 
 
@@ -53,7 +35,13 @@ def _cells(result: CallsResult) -> tuple[str, ...]:
     delta = str(result.verdict)
     if result.delta is not None:
         delta = percent(result.delta, beyond=result.limit.relative)
-    return ("", count(result.baseline_calls), count(result.calls), delta, str(result.limit))
+    return (
+        result.nodeid,
+        count(result.baseline_calls),
+        count(result.calls),
+        delta,
+        str(result.limit),
+    )
 
 
 def render_calls_failure(result: CallsResult, update_command: str, width: int = 80) -> list[str]:

@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from tabulate import tabulate
-
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
@@ -16,8 +14,10 @@ from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.moves import changed_packages, moved_together
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
+from pytest_instrcount.report.table import NARROWEST_NAME, fit_table
 from pytest_instrcount.report.words import (
     count,
+    count_verdicts,
     cut_left,
     cut_right,
     detects,
@@ -27,7 +27,6 @@ from pytest_instrcount.report.words import (
 )
 
 _HEADERS = ("test", "baseline", "now", "delta", "limit", "detects")
-_NARROWEST_NAME = 8
 _WIDEST_LIMIT = 16
 # Functions below a row with -vv, and in the text of a failure.
 _MOST_FUNCTIONS = 10
@@ -95,39 +94,23 @@ def render_totals(summary: RunSummary) -> str:
     >>> render_totals(RunSummary((), {}))
     'instrcount: no test measured'
     """
-    counts = [f"{number} {verdict}" for verdict, number in summary.counts.items()]
-    return "instrcount: " + (", ".join(counts) or "no test measured")
+    counts = count_verdicts(result.verdict for result in summary.results)
+    return "instrcount: " + (counts or "no test measured")
 
 
 def _table(results: Sequence[TestResult], width: int, verbosity: int) -> list[str]:
-    if not results:
-        return []
     columns = len(_HEADERS) if verbosity > 0 else len(_HEADERS) - 1
-    headers = _HEADERS[:columns]
-    rows = [_cells(result)[:columns] for result in results]
-    # tabulate's "simple" gives a header two columns more than its text, and two between columns
-    taken = sum(
-        2 + max(len(headers[column]) + 2, *(len(row[column]) for row in rows))
-        for column in range(1, columns)
-    )
-    name_width = max(_NARROWEST_NAME, width - taken)
-    lines = tabulate(
-        [(cut_left(result.nodeid, name_width), *row[1:]) for result, row in zip(results, rows)],
-        headers=headers,
-        tablefmt="simple",
-        disable_numparse=True,
-        colalign=("left", *["right"] * (columns - 1)),
-    ).splitlines()
+    lines = fit_table(_HEADERS[:columns], [_cells(result)[:columns] for result in results], width)
     table = lines[:2]
     for result, line in zip(results, lines[2:]):
         table.append(line)
         if verbosity > 1:
-            table += [f"    {one}" for one in _taken_lines(result)]
-            moved = _function_lines(result.functions[:_MOST_FUNCTIONS], width - 4)
+            below = _taken_lines(result)
+            below += _function_lines(result.functions[:_MOST_FUNCTIONS], width - 4)
             if len(result.functions) > _MOST_FUNCTIONS:
-                moved.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
-            table += [f"    {one}" for one in moved]
-    return [cut_right(line.rstrip(), width) for line in table]
+                below.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
+            table += [cut_right(f"    {one}".rstrip(), width) for one in below]
+    return table
 
 
 def _cells(result: TestResult) -> tuple[str, ...]:
@@ -137,7 +120,7 @@ def _cells(result: TestResult) -> tuple[str, ...]:
         delta = percent(result.delta, beyond=result.limit.relative)
     limit = cut_right(str(result.limit), _WIDEST_LIMIT)
     seen = detects(result.detects)
-    return ("", count(result.baseline_ir), count(result.ir), delta, limit, seen)
+    return (result.nodeid, count(result.baseline_ir), count(result.ir), delta, limit, seen)
 
 
 def _taken_lines(result: TestResult) -> list[str]:
@@ -166,7 +149,7 @@ def _function_lines(functions: Sequence[FunctionDelta], width: int) -> list[str]
         for delta in functions
     ]
     widths = [max(len(row[column]) for row in cells) for column in range(2)]
-    name_width = max(_NARROWEST_NAME, width - sum(widths) - 4)
+    name_width = max(NARROWEST_NAME, width - sum(widths) - 4)
     return [
         cut_right(
             f"{ir:>{widths[0]}}  {calls:<{widths[1]}}  {cut_left(delta.name, name_width)}",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Context
 from fractions import Fraction
 
+from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 
-# The widest text of a number; above it stands 1.2345e+30.
-_WIDEST_NUMBER = 15
 _LARGEST_PERCENT = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
@@ -78,6 +79,16 @@ def detects(fraction: Fraction | None) -> str:
     ('>= 0.02 %', '-')
     """
     return "-" if fraction is None else ">= " + percent(fraction).removeprefix("+")
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> str:
+    """How many there are of each verdict, in the order of `Verdict`, without zeros.
+
+    >>> count_verdicts([Verdict.new, Verdict.unchanged, Verdict.new])
+    '1 unchanged, 2 new'
+    """
+    found = Counter(verdicts)
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict])
 
 
 def _rounded(number: Fraction) -> int:

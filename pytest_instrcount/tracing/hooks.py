@@ -14,12 +14,8 @@ from pytest_instrcount.gate.names import file_name, folder_parts
 from pytest_instrcount.stash import INSIDE, TRACE
 from pytest_instrcount.trace.recognize import Recognizer
 from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, traced
-from pytest_instrcount.tracing.settings import (
-    TraceWish,
-    load_recognizers,
-    load_trace_settings,
-    trace_wish_of,
-)
+from pytest_instrcount.tracing.recognizers import load_recognizers
+from pytest_instrcount.tracing.settings import TraceWish, load_trace_settings, trace_wish_of
 
 _SETTINGS = pytest.StashKey[TraceWish]()
 _RECOGNIZERS = pytest.StashKey[tuple[Recognizer, ...]]()

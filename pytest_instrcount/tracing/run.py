@@ -12,7 +12,7 @@ from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.calls import CallStore, CallTable, judge_calls
-from pytest_instrcount.gate.gate import Verdict, fails, should_write
+from pytest_instrcount.gate.gate import Verdict, should_write
 from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.rulings import Policy
 from pytest_instrcount.settings import Settings
@@ -151,17 +151,7 @@ class TracedTests:
 
     def failing(self) -> list[CallsResult]:
         """The results that fail the run."""
-        return [
-            result
-            for result in self.results.values()
-            if not result.written
-            and fails(
-                result.verdict,
-                missing=self._policy.missing,
-                incomparable=self._policy.incomparable,
-                improved=self._policy.improved,
-            )
-        ]
+        return self._policy.failing(self.results.values())
 
     def end(self) -> None:
         """End the zygote."""

@@ -11,10 +11,9 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.options import BACKENDS
-from pytest_instrcount.trace.recognize import Recognizer, recognize_class
+from pytest_instrcount.settings import Given, read_markers
 
 TRACE_MARKER = "trace_profile"
 PHASES = ("setup", "call", "teardown")
@@ -22,7 +21,6 @@ TRACERS = ("python", "legacy")
 
 #: Call counts of warm code are exact, so no growth is allowed unless the user says so.
 _EXACT = Limit(Fraction(0), None)
-_MEMORY = Limit(Fraction(1, 100), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +56,9 @@ class TraceWish:
 
 def load_trace_settings(config: pytest.Config) -> TraceWish:
     """What holds for all tests. Raises pytest.UsageError for a value that is none."""
-    backend = config.getoption("instrcount_trace_backend") or config.getini(
-        "instrcount_trace_backend"
-    )
-    if backend and backend not in BACKENDS:
-        raise pytest.UsageError(
-            f"instrcount: wrong settings [settings]\ninstrcount_trace_backend = {backend!r}: "
-            f"choose one of {', '.join(BACKENDS)}"
-        )
+    given = Given(config)
+    backend = given.choice("instrcount_trace_backend", BACKENDS)
+    given.raise_mistakes()
     folder = config.getoption("trace_profile")
     if folder == "":
         raise pytest.UsageError(
@@ -73,60 +66,14 @@ def load_trace_settings(config: pytest.Config) -> TraceWish:
             "  fix: pytest --trace-profile=DIR"
         )
     return TraceWish(
-        backend=backend or "auto",
+        backend=backend,  # type: ignore[arg-type]
         folder=None if folder is None else config.invocation_params.dir / folder,
     )
 
 
-def load_recognizers(config: pytest.Config) -> tuple[Recognizer, ...]:
-    """What the ini names and the hook gives; imports the modules of the classes that are named.
-
-    Raises pytest.UsageError with all names that are none.
-    """
-    found: list[Recognizer] = []
-    mistakes: list[str] = []
-    for name in config.getini("instrcount_recognizers"):
-        try:
-            found += recognize_class(name)
-        except InstrcountError as error:
-            mistakes.append(f"instrcount_recognizers: {error.why}\n  fix: {error.fix}")
-    for given in config.hook.pytest_instrcount_recognizers(config=config):
-        for each in given if isinstance(given, (tuple, list)) else (given,):
-            if isinstance(each, Recognizer):
-                found.append(each)
-            else:
-                mistakes.append(
-                    f"pytest_instrcount_recognizers gave {each!r}, which is no Recognizer\n"
-                    '  fix: return recognize_class("package.module.Class")'
-                )
-    if mistakes:
-        lines = ["instrcount: wrong classes to recognise [trace-recognizer]", *mistakes]
-        raise pytest.UsageError("\n".join(lines))
-    return tuple(found)
-
-
 def trace_wish_of(item: pytest.Item, base: TraceWish) -> tuple[TraceWish, list[str]]:
-    """What is wanted of one test, and what is wrong with its markers.
-
-    A marker on the function wins over one on the class or the module, argument by argument.
-    """
-    mistakes: list[str] = []
-    chosen: dict[str, Any] = {}
-    for mark in item.iter_markers(TRACE_MARKER):
-        if mark.args:
-            mistakes.append("takes keyword arguments only, like c_calls=True")
-        for name, given in mark.kwargs.items():
-            check = _ARGUMENTS.get(name)
-            if check is None:
-                known = ", ".join(_ARGUMENTS)
-                mistakes.append(f"has no argument {name!r} (it has {known})")
-                continue
-            if given is None:
-                continue
-            try:
-                chosen.setdefault(name, check(given))
-            except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
+    """What is wanted of one test, and what is wrong with its markers."""
+    chosen, mistakes = read_markers(item, TRACE_MARKER, _ARGUMENTS, "c_calls=True")
     if chosen.get("max_memory_delta") is not None and chosen.get("tracer") != "legacy":
         mistakes.append("max_memory_delta needs tracer='legacy', which records memory")
     marked = item.get_closest_marker(TRACE_MARKER) is not None

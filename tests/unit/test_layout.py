@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +57,7 @@ KNOW_PYTEST = {
     "callgrind.collect",
     "callgrind.rehearsal",
     "tracing.hooks",
+    "tracing.recognizers",
     "tracing.run",
     "tracing.settings",
 }
@@ -161,3 +164,14 @@ def test_what_every_start_imports_is_light() -> None:
     assert own_imports_of(PACKAGE / "options.py") == set()
     assert own_imports_of(PACKAGE / "stash.py") == set()
     assert own_imports_of(PACKAGE / "__init__.py") == set()
+
+
+def test_a_measured_run_without_traces_imports_no_tracer() -> None:
+    """What a trace is made with is imported for the first test that is traced."""
+    code = """if True:
+        import sys
+        import pytest_instrcount.session
+        loaded = {name for name in sys.modules if name.startswith("pytest_instrcount.trace")}
+        assert not loaded, loaded
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
