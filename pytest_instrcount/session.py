@@ -204,7 +204,8 @@ class MeasuredRun:
         """Around the tests: say what is coming, then gate."""
         if self._numbers:
             number, jobs = len(self._numbers), facts.core_count()
-            self._say(f"instrcount: measuring {number} tests under Valgrind, {jobs} at a time")
+            tests = f"{number} test{'' if number == 1 else 's'}"
+            self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
         try:
             result = yield
         except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):

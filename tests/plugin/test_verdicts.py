@@ -84,6 +84,12 @@ def test_ci_can_be_unset_by_value(
     assert project.measure().ret == pytest.ExitCode.OK
 
 
+def test_one_test_is_one(project: Project) -> None:
+    """What is coming is said in English."""
+    project.write(ONE)
+    project.measure().stdout.fnmatch_lines(["instrcount: measuring 1 test under Valgrind, *"])
+
+
 def test_new_fails_where_it_is_told_to(project: Project) -> None:
     """``--instrcount-missing=fail`` outside CI."""
     project.write(ONE)
