@@ -225,6 +225,8 @@ def damage(project: Project, how: str) -> tuple[Path, bytes]:
     return path, path.read_bytes()
 
 
+KEPT = ("test_same", "test_slower", "test_faster", "test_within", "test_new")
+
 KINDS = {
     "cut": "baseline-damaged",
     "conflict": "baseline-conflict",
@@ -269,16 +271,29 @@ def test_they_are_never_overwritten(project: Project, how: str, policy: str) -> 
 
 
 def test_the_command_of_the_message_mends_it(project: Project) -> None:
-    """After ``rm`` and an update the test is compared again."""
+    """After ``rm`` and the update of this one test it is compared again; no other is accepted."""
     project.write(SUITE)
     project.update()
     path, _ = damage(project, "cut")
+    project.valgrind.costs["test_slower"] = 20_000
+    test = "test_it.py::test_same"
     project.measure().stdout.fnmatch_lines(
-        [f"  fix: rm *{path.name} && pytest --instrcount-update-baseline"]
+        [f"  fix: rm *{path.name} && pytest --instrcount-update-baseline {test}"]
     )
     path.unlink()
+    project.update(test)
+    assert project.verdicts() == dict.fromkeys(KEPT, "unchanged") | {"test_slower": "regressed"}
+
+
+@pytest.mark.parametrize("how", ["cut", "conflict", "mismatch"])
+def test_no_command_of_a_message_accepts_other_tests(project: Project, how: str) -> None:
+    """What deletes a file makes that one anew."""
+    project.write(SUITE)
     project.update()
-    assert set(project.verdicts().values()) == {"unchanged"}
+    damage(project, how)
+    project.measure().stdout.fnmatch_lines(
+        ["  fix: *rm * && pytest --instrcount-update-baseline test_it.py::test_same"]
+    )
 
 
 def test_a_folder_that_cannot_be_written(project: Project) -> None:
