@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
     from pytest_instrcount.counts.timer import CopyIfCallgrind, Timer
+    from pytest_instrcount.errors import InstrcountError
     from pytest_instrcount.trace.columns import Parameter
     from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
     from pytest_instrcount.trace.events import EventList
@@ -33,6 +34,7 @@ __all__ = [
     "FunctionCount",
     "FunctionCounts",
     "FunctionEvent",
+    "InstrcountError",
     "Parameter",
     "Recognizer",
     "RecordProfile",
@@ -57,6 +59,7 @@ _HOMES = {
     "FunctionCount": "counts.function_counts",
     "FunctionCounts": "counts.function_counts",
     "FunctionEvent": "trace.function_event",
+    "InstrcountError": "errors",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",
     "RecordProfile": "trace.record",

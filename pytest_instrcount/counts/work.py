@@ -74,9 +74,7 @@ def count_work(profile: Profile) -> dict[str, int]:
     for name, callers in profile.callers.items():
         kind = _kind_of(name)
         if kind:
-            calls = sum(
-                edge.calls for caller, edge in callers.items() if not _within(kind, caller)
-            )
+            calls = sum(edge.calls for caller, edge in callers.items() if not _within(kind, caller))
             found[kind] = found.get(kind, 0) + calls
     return {kind: found[kind] for kind in KINDS_OF_WORK if found.get(kind, 0) > 0}
 

@@ -66,39 +66,39 @@ def read_baseline(path: Path, nodeid: str) -> Missing | Found:
     >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
     Missing()
     """
-    found = load_baseline(path)
+    found = load_baseline(path, nodeid)
     if isinstance(found, Found) and found.baseline.nodeid != nodeid:
         other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
         raise InstrcountError(
             "baseline-mismatch",
             f"{shown_path(path)} is the baseline of {other}, not of {this}",
-            remeasure(path),
+            remeasure(path, nodeid),
         )
     return found
 
 
-def load_baseline(path: Path) -> Missing | Found:
-    """The baseline in a file, whichever test it is of.
+def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
+    """The baseline in a file, whichever test it is of; ``nodeid`` is whose it should be, if known.
 
     Raises InstrcountError: "baseline-damaged" (cut short, no JSON, wrong types, no UTF-8, above
     5 MB), "baseline-conflict" (merge markers), "baseline-newer" (schema of a later release),
     "baseline-unreadable" (no permission, a folder, a device).
     """
-    text = read_text(path)
-    return Missing() if text is None else Found(parse_baseline(text, path))
+    text = read_text(path, nodeid)
+    return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
 
 
-def read_text(path: Path) -> str | None:
+def read_text(path: Path, nodeid: str = "") -> str | None:
     """The text of a file of ours, None if there is no file. Raises as `load_baseline` does."""
     data = _read_bytes(path)
     if isinstance(data, Missing):
         return None
     if len(data) > LARGEST_FILE:
-        raise damaged(path, f"more than {LARGEST_FILE:,} bytes")
+        raise damaged(path, f"more than {LARGEST_FILE:,} bytes", nodeid)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise damaged(path, f"byte {error.start} is not UTF-8") from None
+        raise damaged(path, f"byte {error.start} is not UTF-8", nodeid) from None
 
 
 def _read_bytes(path: Path) -> bytes | Missing:

@@ -153,7 +153,7 @@ class CallStore:
     def read(self, nodeid: str) -> CallTable | None:
         """The table of a test, None if there is none. Raises InstrcountError as for baselines."""
         path = self.path(nodeid)
-        text = read_text(path)
+        text = read_text(path, nodeid)
         return None if text is None else parse_calls(text, path, nodeid)
 
     def list(self) -> Iterator[tuple[Path, str]]:
@@ -195,26 +195,27 @@ def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
     Raises InstrcountError "baseline-conflict", "baseline-newer", "baseline-damaged", or
     "baseline-mismatch" if it is not the table of the test ``nodeid``.
     """
-    found = check_text(text, path, SCHEMA)
+    test = nodeid or ""
+    found = check_text(text, path, SCHEMA, test)
     if found.keys() != _KEYS:
-        raise damaged(path, "it has other keys than a table of calls")
+        raise damaged(path, "it has other keys than a table of calls", test)
     owner, facts = found["nodeid"], found["environment"]
     calls, memory = found["calls"], found["memory"]
     if not isinstance(owner, str) or not all(isinstance(v, dict) for v in (facts, calls, memory)):
-        raise damaged(path, "a value has the wrong type")
+        raise damaged(path, "a value has the wrong type", test)
     assert isinstance(facts, dict)
     assert isinstance(calls, dict)
     assert isinstance(memory, dict)
     numbers = (*calls.values(), *memory.values())
     if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
-        raise damaged(path, "a number of calls or bytes is none")
+        raise damaged(path, "a number of calls or bytes is none", test)
     if not all(isinstance(value, str) for value in facts.values()):
-        raise damaged(path, "a fact is not a text")
+        raise damaged(path, "a fact is not a text", test)
     if nodeid is not None and owner != nodeid:
         raise InstrcountError(
             "baseline-mismatch",
             f"{shown_path(path)} is the table of {printable(owner)[:200]}, "
             f"not of {printable(nodeid)[:200]}",
-            remeasure(path),
+            remeasure(path, test),
         )
     return CallTable(owner, calls, facts, memory)

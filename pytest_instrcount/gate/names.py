@@ -120,6 +120,13 @@ def shown_path(path: Path) -> str:
     return shlex.quote(printable(str(path)))
 
 
-def remeasure(path: Path) -> str:
-    """The command that makes a baseline anew where the present file is of no use."""
-    return f"rm {shown_path(path)} && pytest --instrcount-update-baseline"
+def remeasure(path: Path, nodeid: str = "") -> str:
+    """The command that makes a baseline anew where the present file is of no use, and no other.
+
+    >>> remeasure(Path("b.json"), "test_x.py::test_a[1]")
+    "rm b.json && pytest --instrcount-update-baseline 'test_x.py::test_a[1]'"
+    >>> remeasure(Path("b.json"))
+    'rm b.json && pytest --instrcount-update-baseline --instrcount-update-policy=missing'
+    """
+    what = shlex.quote(printable(nodeid)) if nodeid else "--instrcount-update-policy=missing"
+    return f"rm {shown_path(path)} && pytest --instrcount-update-baseline {what}"

@@ -182,19 +182,19 @@ def _render_value(value: object) -> str:
     return "{\n  " + ",\n  ".join(entries) + "\n }"
 
 
-def parse_baseline(text: str, path: Path) -> Baseline:
-    """Read the JSON text of a baseline; ``path`` is only named in errors.
+def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:
+    """Read the JSON text of a baseline; ``path``, and the test if known, are only named in errors.
 
     Raises InstrcountError: "baseline-conflict" for merge markers, "baseline-newer" for a schema of
     a later release, "baseline-damaged" for anything else that is not a whole baseline.
     """
     try:
-        return _validated(check_text(text, path, SCHEMA))
+        return _validated(check_text(text, path, SCHEMA, nodeid))
     except ValueError as error:
-        raise damaged(path, str(error)) from None
+        raise damaged(path, str(error), nodeid) from None
 
 
-def check_text(text: str, path: Path, newest: int) -> dict[str, object]:
+def check_text(text: str, path: Path, newest: int, nodeid: str = "") -> dict[str, object]:
     """The JSON object in a file of ours, with a schema that this release reads.
 
     Raises InstrcountError "baseline-conflict", "baseline-newer" or "baseline-damaged".
@@ -203,7 +203,7 @@ def check_text(text: str, path: Path, newest: int) -> dict[str, object]:
         raise InstrcountError(
             "baseline-conflict",
             f"{shown_path(path)} has git's merge markers (<<<<<<<)",
-            f"resolve the conflict in git, or {remeasure(path)}",
+            f"resolve the conflict in git, or {remeasure(path, nodeid)}",
         )
     try:
         found = _load(text)
@@ -211,7 +211,7 @@ def check_text(text: str, path: Path, newest: int) -> dict[str, object]:
             raise _Invalid("not a JSON object")
         schema = _count(found, "schema", least=1)
     except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error)) from None
+        raise damaged(path, str(error), nodeid) from None
     if schema > newest:
         raise InstrcountError(
             "baseline-newer",
@@ -221,10 +221,10 @@ def check_text(text: str, path: Path, newest: int) -> dict[str, object]:
     return found
 
 
-def damaged(path: Path, why: str) -> InstrcountError:
+def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
     """The error for a file that is no whole baseline."""
     return InstrcountError(
-        "baseline-damaged", f"{shown_path(path)} is damaged: {why}", remeasure(path)
+        "baseline-damaged", f"{shown_path(path)} is damaged: {why}", remeasure(path, nodeid)
     )
 
 

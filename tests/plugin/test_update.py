@@ -75,7 +75,7 @@ def test_what_is_not_stored_still_fails(moved: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     accept = [line for line in result.stdout.lines if "accept: " in line]
     assert accept
-    assert accept[0].endswith("--instrcount-update-policy=all")
+    assert "--instrcount-update-policy" not in accept[0]
     assert accept[0].count("--instrcount-update-baseline") == 1
 
 
@@ -89,11 +89,29 @@ def test_policy_from_the_ini(moved: Project) -> None:
     assert "test_new" in moved.baselines()
 
 
-def test_the_accepting_command_keeps_the_users_arguments(moved: Project) -> None:
-    """What was selected stays selected, quoted for the shell."""
-    result = moved.measure("-k", "slower or new", "test_it.py")
+def test_the_accepting_command_accepts_what_the_run_has_shown(moved: Project) -> None:
+    """It names the tests, keeps what tells the project, and leaves out how the run was shown."""
+    result = moved.measure("-x", "-vk", "slower or new or within", "--rootdir=.", "test_it.py")
+    names = "test_it.py::test_slower test_it.py::test_new"
     result.stdout.fnmatch_lines(
-        ["  accept: pytest --instrcount-update-baseline -k 'slower or new' test_it.py"]
+        [
+            "  accept: pytest --instrcount-update-baseline --rootdir=. test_it.py::test_slower",
+            f"  accept: pytest --instrcount-update-baseline --rootdir=. {names}",
+        ]
+    )
+    before = moved.baseline_ir()
+    moved.update("--rootdir=.", *names.split())
+    assert moved.baseline_ir() == before | {"test_slower": 11_000, "test_new": 10_000}
+
+
+def test_the_accepting_command_is_for_where_it_is_typed(
+    moved: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests are named from the folder in which pytest was started."""
+    (moved.path / "sub").mkdir()
+    monkeypatch.chdir(moved.path / "sub")
+    moved.measure("--rootdir=..", "../test_it.py").stdout.fnmatch_lines(
+        ["  accept: pytest --instrcount-update-baseline --rootdir=.. ../test_it.py::test_slower"]
     )
 
 
@@ -225,6 +243,8 @@ def damage(project: Project, how: str) -> tuple[Path, bytes]:
     return path, path.read_bytes()
 
 
+KEPT = ("test_same", "test_slower", "test_faster", "test_within", "test_new")
+
 KINDS = {
     "cut": "baseline-damaged",
     "conflict": "baseline-conflict",
@@ -269,16 +289,29 @@ def test_they_are_never_overwritten(project: Project, how: str, policy: str) -> 
 
 
 def test_the_command_of_the_message_mends_it(project: Project) -> None:
-    """After ``rm`` and an update the test is compared again."""
+    """After ``rm`` and the update of this one test it is compared again; no other is accepted."""
     project.write(SUITE)
     project.update()
     path, _ = damage(project, "cut")
+    project.valgrind.costs["test_slower"] = 20_000
+    test = "test_it.py::test_same"
     project.measure().stdout.fnmatch_lines(
-        [f"  fix: rm *{path.name} && pytest --instrcount-update-baseline"]
+        [f"  fix: rm *{path.name} && pytest --instrcount-update-baseline {test}"]
     )
     path.unlink()
+    project.update(test)
+    assert project.verdicts() == dict.fromkeys(KEPT, "unchanged") | {"test_slower": "regressed"}
+
+
+@pytest.mark.parametrize("how", ["cut", "conflict", "mismatch"])
+def test_no_command_of_a_message_accepts_other_tests(project: Project, how: str) -> None:
+    """What deletes a file makes that one anew."""
+    project.write(SUITE)
     project.update()
-    assert set(project.verdicts().values()) == {"unchanged"}
+    damage(project, how)
+    project.measure().stdout.fnmatch_lines(
+        ["  fix: *rm * && pytest --instrcount-update-baseline test_it.py::test_same"]
+    )
 
 
 def test_a_folder_that_cannot_be_written(project: Project) -> None:

@@ -84,6 +84,12 @@ def test_ci_can_be_unset_by_value(
     assert project.measure().ret == pytest.ExitCode.OK
 
 
+def test_one_test_is_one(project: Project) -> None:
+    """What is coming is said in English."""
+    project.write(ONE)
+    project.measure().stdout.fnmatch_lines(["instrcount: measuring 1 test under Valgrind, *"])
+
+
 def test_new_fails_where_it_is_told_to(project: Project) -> None:
     """``--instrcount-missing=fail`` outside CI."""
     project.write(ONE)
@@ -127,7 +133,7 @@ def test_regressed(suite: Project) -> None:
             "  detects >= 0.01 %",
             "  grew most, per call of the test:",
             "    +300 ir  1 -> 1 calls  work.c:work",
-            "  accept: pytest --instrcount-update-baseline",
+            "  accept: pytest --instrcount-update-baseline test_it.py::test_a",
             "*- instrcount -*",
             "test_it.py::test_a * 10,000 * 10,300 * +3 % * +1 %",
             "instrcount: 1 unchanged, 1 regressed",

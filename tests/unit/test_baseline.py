@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -446,7 +447,8 @@ def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InstrcountError, match="merge markers") as caught:
         read_baseline(path, NODEID)
     assert caught.value.fix == (
-        f"resolve the conflict in git, or rm {path} && pytest --instrcount-update-baseline"
+        f"resolve the conflict in git, or rm {path} && pytest --instrcount-update-baseline "
+        + shlex.quote(NODEID)
     )
 
 

@@ -26,6 +26,7 @@ ROOMS = (
     {"callgrind.repeat", "callgrind.collect"},
     {"tracing"},
     {"settings", "selection", "replay"},
+    {"accepting"},
     {"report"},
     {"gate.rulings"},
     {"gate.records"},

@@ -214,6 +214,15 @@ def test_the_public_names_are_ours() -> None:
         pytest_instrcount.Nothing  # type: ignore[attr-defined] # noqa: B018
 
 
+def test_the_error_can_be_caught() -> None:
+    """By its public name, and told from others by its word."""
+    with pytest.raises(pytest_instrcount.InstrcountError) as caught:
+        pytest_instrcount.profile().table()
+    assert caught.value.slug == "profile-unfinished"
+    assert caught.value.why in str(caught.value)
+    assert caught.value.fix in str(caught.value)
+
+
 def test_the_examples_of_the_docs_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """And print what they say they print."""
     monkeypatch.setenv("COLUMNS", "80")
