@@ -80,7 +80,7 @@ class Blaming:
         say: Callable[[str], None],
         glance_of: Callable[[str], Glance],
     ) -> dict[str, CallTree]:
-        """nodeid -> tree. With each order: how the tree was made that it will be compared with.
+        """Nodeid -> tree. With each order: how the tree was made that it will be compared with.
 
         What trampolines cannot do is done by the tracer, unless the user chose one of them. Raises
         ZygoteFailed.
@@ -120,10 +120,8 @@ class Blaming:
     def _ask(
         self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
     ) -> dict[str, CallTree | str]:
-        if how == TRAMPOLINES:
-            zygote = self._start(self._valgrind, VALGRIND_OPTIONS)
-        else:
-            zygote = self._start("", ())
+        tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
+        zygote = self._start(*tools)
         try:
             first = zygote.ask(
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
@@ -169,15 +167,14 @@ def _tree_in(answer: Message, namer: Namer) -> CallTree:
             path.unlink(missing_ok=True)
 
 
-def _traced_tree(rows: Sequence[Sequence[object]], namer: Namer) -> CallTree:
+def _traced_tree(rows: Sequence[tuple[int, str, int, str, int]], namer: Namer) -> CallTree:
     """The tree of a traced test, from rows of depth, file, line, qualified name and calls."""
     nodes: dict[tuple[str, ...], Row] = {}
     places = {}
     path: tuple[str, ...] = ()
     for depth, filename, line, qualname, calls in rows:
-        assert isinstance(depth, int) and isinstance(calls, int) and isinstance(line, int)
         name = f"{filename}:{qualname}"
-        places[name] = namer.find(str(filename)), line
+        places[name] = namer.find(filename), line
         path = (*path[:depth], name)
         known = nodes.get(path, Row(0, 0))
         nodes[path] = Row(known.ir + calls, known.calls + calls)

@@ -90,7 +90,7 @@ def measure_layouts(
     zygote: Zygote,
     rulings: Rulings,
     order_of: Callable[[str], Order],
-    limit_of: Callable[[str], Limit],
+    limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
 ) -> list[str]:
     """Measure once more, and in other layouts of memory, what one count does not settle.
@@ -128,7 +128,7 @@ def measure_layouts(
                 layouts=tuple(profiles),
                 unsteady=differing_functions(first.profile, profiles[0]),
             )
-            rulings.rule(settled, limit_of(first.nodeid))
+            rulings.rule(settled, *limits_of(first.nodeid))
         else:
             failed = OTHER_LAYOUTS + 1 - len(profiles)
             notes.append(f"{first.nodeid}: {failed} of the repeated measurements failed")

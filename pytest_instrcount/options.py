@@ -17,7 +17,8 @@ BLAME = ("auto", "trampolines", "tracer", "off")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
 MARKER_LINE = (
-    "instrcount(max_delta=None, warmup=None, calls=None, timeout=None, isolation=None): "
+    "instrcount(max_delta=None, max_allocs_delta=None, warmup=None, calls=None, timeout=None, "
+    "isolation=None): "
     "count the instructions of this test under --instrcount and fail when they grow past "
     'max_delta ("1%", "5000ir" or both, "1%|5000ir").'
 )

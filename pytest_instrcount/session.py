@@ -24,6 +24,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.names import env_key
 from pytest_instrcount.gate.records import CallsResult, RunSummary
 from pytest_instrcount.gate.rulings import Policy, Rulings
@@ -222,7 +223,7 @@ class MeasuredRun:
                     self._zygote,
                     self._rulings,
                     lambda nodeid: self._order(self._items[nodeid]),
-                    lambda nodeid: self._chosen[nodeid].max_delta,
+                    self._limits_of,
                     self._say,
                 )
             self._end_counting()
@@ -238,6 +239,10 @@ class MeasuredRun:
         if not self._native:
             self._gate(session)
         return result
+
+    def _limits_of(self, nodeid: str) -> tuple[Limit, Limit | None]:
+        chosen = self._chosen[nodeid]
+        return chosen.max_delta, chosen.max_allocs_delta
 
     def _attribute(self) -> None:
         """Find out by Python function what regressed, and what is about to be stored."""
@@ -331,7 +336,7 @@ class MeasuredRun:
         measurement = measurement_of(item.nodeid, result, self._packages)
         if result["threads"]:
             self._notes.append(f"{item.nodeid}: threads were alive, so it had a process of its own")
-        ruling = self._rulings.rule(measurement, self._chosen[item.nodeid].max_delta)
+        ruling = self._rulings.rule(measurement, *self._limits_of(item.nodeid))
         properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
         if ruling.delta is not None:
             properties.append(("instrcount.delta", percent(ruling.delta)))

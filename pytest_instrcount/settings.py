@@ -13,7 +13,7 @@ import pytest
 
 from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.options import (
     BLAME,
     DEFAULT_TIMEOUT,
@@ -49,6 +49,7 @@ class Settings:
     calls: int | None
     isolation: str
     blame: str
+    max_allocs_delta: Limit | None
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
@@ -138,6 +139,7 @@ def load_settings(config: pytest.Config) -> Settings:
         calls=given.checked("instrcount_calls", parse_calls, None),
         isolation=given.choice("instrcount_isolation", ISOLATIONS),
         blame=given.choice("instrcount_blame", BLAME),
+        max_allocs_delta=None,  # the marker's alone
         let_through=tuple(config.getini("instrcount_env")),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
@@ -203,6 +205,7 @@ def parse_isolation(given: object) -> str:
 
 _MARKER_ARGUMENTS: Mapping[str, Any] = {
     "max_delta": parse_limit,
+    "max_allocs_delta": parse_count_limit,
     "warmup": parse_warmup,
     "calls": parse_calls,
     "timeout": parse_seconds,

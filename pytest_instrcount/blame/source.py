@@ -69,11 +69,10 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
 
 
 def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    kind = _UNNAMED.get(name)
+    unnamed = _UNNAMED.get(name)
     for each in _within(node):
-        if kind is not None and isinstance(each, kind) and isinstance(each, ast.expr):
-            yield each
-        elif isinstance(each, ast.Call) and _named(each.func, name):
+        called = isinstance(each, ast.Call) and _named(each.func, name)
+        if isinstance(each, ast.expr) and (called or type(each) is unnamed):
             yield each
 
 
@@ -114,8 +113,8 @@ def _site(path: str, node: ast.expr) -> Site | None:
 
 def _line_of(node: ast.AST) -> int:
     decorators = getattr(node, "decorator_list", [])
-    line: int = getattr(node, "lineno", 0)
-    return min([line, *(each.lineno for each in decorators)])
+    lines: list[int] = [getattr(node, "lineno", 0), *(each.lineno for each in decorators)]
+    return min(lines)
 
 
 @lru_cache(maxsize=64)

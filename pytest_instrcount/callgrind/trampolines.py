@@ -22,6 +22,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+# mypy runs as of 3.10, which has none
+_sys: Any = sys
+
 #: Where CPython writes its map, whatever TMPDIR says.
 PERF_MAP = "/tmp/perf-{pid}.map"
 #: The map that the stubs of ours get, in the folder of the dumps.
@@ -46,7 +49,7 @@ def why_none() -> str:
             return ""
         return "CPython has trampolines on x86_64 alone before 3.12"
     try:
-        supported = sys.is_stack_trampoline_active() or _can_activate()
+        supported = _sys.is_stack_trampoline_active() or _can_activate()
     except (AttributeError, RuntimeError) as error:
         return f"this interpreter refuses trampolines: {error}"
     return "" if supported else "this interpreter was built without trampolines"
@@ -64,16 +67,16 @@ class PerfTrampolines:
     def start(self, _call_once: Callable[[], object]) -> None:
         """From now on each Python function has a frame of its own."""
         os.register_at_fork(after_in_child=self._leave_none)
-        sys.activate_stack_trampoline("perf")
+        _sys.activate_stack_trampoline("perf")
 
     def stop(self) -> None:
         """New calls have none."""
-        sys.deactivate_stack_trampoline()
+        _sys.deactivate_stack_trampoline()
 
     @staticmethod
     def _leave_none() -> None:
-        if sys.is_stack_trampoline_active():
-            sys.deactivate_stack_trampoline()
+        if _sys.is_stack_trampoline_active():
+            _sys.deactivate_stack_trampoline()
         with contextlib.suppress(OSError):
             os.unlink(PERF_MAP.format(pid=os.getpid()))
 

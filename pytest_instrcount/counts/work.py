@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
 
 from pytest_instrcount.callgrind.parse import Profile
@@ -89,14 +90,18 @@ def _within(kind: str, caller: str) -> bool:
 
 def added_work(
     before: Mapping[str, int], calls_before: int, after: Mapping[str, int], calls_after: int
-) -> dict[str, tuple[float, float]]:
-    """Kind -> how often per call of the test before and after, of the kinds where that differs.
+) -> tuple[tuple[str, Fraction, Fraction], ...]:
+    """Kind, how often per call of the test before and after, of the kinds where that differs.
 
     >>> added_work({"allocations": 40}, 4, {"allocations": 44}, 4)
-    {'allocations': (10.0, 11.0)}
+    (('allocations', Fraction(10, 1), Fraction(11, 1)),)
     """
-    return {
-        kind: (before.get(kind, 0) / calls_before, after.get(kind, 0) / calls_after)
+    found = [
+        (
+            kind,
+            Fraction(before.get(kind, 0), calls_before),
+            Fraction(after.get(kind, 0), calls_after),
+        )
         for kind in KINDS_OF_WORK
-        if before.get(kind, 0) * calls_after != after.get(kind, 0) * calls_before
-    }
+    ]
+    return tuple(each for each in found if each[1] != each[2])

@@ -11,6 +11,7 @@ from pytest_instrcount.callgrind.parse import Profile, Row
 from pytest_instrcount.counts.noise import Taken, clean
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.standardize import standardize_profile
+from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.denoised import excess, wavered
 from pytest_instrcount.gate.fold import fold_rows, has_rule
@@ -129,6 +130,8 @@ class Delta:
     packages_changed: tuple[Difference, ...]
     #: functions that changed, the largest change first
     function_deltas: tuple[FunctionDelta, ...]
+    #: allocations and the like: kind, before and after per call, of what changed
+    work: tuple[tuple[str, Fraction, Fraction], ...] = ()
 
 
 Comparison: TypeAlias = New | Incomparable | Delta
@@ -160,6 +163,11 @@ def compare(
         gated=gate_counts(old, measurement),
         packages_changed=differing(old.packages, measurement.packages),
         function_deltas=_function_deltas(old, measurement),
+        work=(
+            added_work(old.work, old.calls, measurement.work, measurement.calls)
+            if old.inclusive
+            else ()
+        ),
     )
 
 

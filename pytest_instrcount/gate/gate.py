@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from pytest_instrcount.gate.compare import Comparison, Gated, Incomparable, New
+from pytest_instrcount.counts.work import ALLOCATIONS, count_work
+from pytest_instrcount.gate.compare import Comparison, Delta, Gated, Incomparable, New
 from pytest_instrcount.gate.limit import Limit
 
 MissingPolicy: TypeAlias = Literal["fail", "note"]
@@ -69,6 +70,15 @@ def judge_counts(counts: Gated, limit: Limit) -> Verdict:
     if limit.undercut(old.total, old.calls, new.total, new.calls):
         return Verdict.improved
     return Verdict.unchanged
+
+
+def too_many_allocations(delta: Delta, limit: Limit | None) -> bool:
+    """Whether a call of the test allocates more often than its limit allows, in every layout."""
+    if limit is None or not delta.old.inclusive:  # older than schema 3
+        return False
+    old, new = delta.old, delta.new
+    least = min(count_work(profile).get(ALLOCATIONS, 0) for profile in (new.profile, *new.layouts))
+    return limit.exceeded(old.work.get(ALLOCATIONS, 0), old.calls, least, new.calls)
 
 
 def fails(

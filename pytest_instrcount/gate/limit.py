@@ -116,6 +116,28 @@ def parse_limit(value: object) -> Limit:
     return Limit(relative, absolute)
 
 
+def parse_count_limit(value: object) -> Limit:
+    """Read a limit of something that is counted: ``0``, ``5`` more per call, or ``"1%"`` more.
+
+    Raises InstrcountError (slug "limit") for all else.
+
+    >>> parse_count_limit(5)
+    Limit(relative=None, absolute=5)
+    >>> parse_count_limit("1%") == parse_limit("1%")
+    True
+    """
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise _refusal(value, "is negative")
+        return Limit(None, value)
+    limit = parse_limit(value)
+    if limit.absolute is not None:
+        raise _refusal(value, "counts instructions")
+    return limit
+
+
 def _parse_amount(value: object, text: str) -> tuple[Fraction, str]:
     """One side of the ``|``: the fraction of the baseline, or the instructions, and the unit."""
     match = _AMOUNT.fullmatch(text)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.counts.work import count_work
 
 #: The ways a test is kept apart from the others: forked from the zygote, or a process of its own.
 ISOLATIONS = ("fork", "process")
@@ -48,12 +49,12 @@ class Measurement:
     packages: Mapping[str, str]
     #: who called what, as `Profile.callers`: needed to take the noise out
     callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
-    #: function -> instructions with all that it called, as `Profile.inclusive`
-    inclusive: Mapping[str, int] = field(default_factory=dict)
     #: the same calls counted in other layouts of memory; empty where one layout was enough
     layouts: tuple[Profile, ...] = ()
     #: functions that differed between two equal forks, the largest difference first
     unsteady: tuple[str, ...] = ()
+    #: function -> instructions with all that it called, as `Profile.inclusive`
+    inclusive: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.calls < 1 or self.total_ir < 0 or self.warmup < 0:
@@ -67,6 +68,11 @@ class Measurement:
     def profile(self) -> Profile:
         """The counts as a profile."""
         return Profile(self.total_ir, self.rows, self.callers, self.inclusive)
+
+    @property
+    def work(self) -> dict[str, int]:
+        """How often what can be counted in calls happened, as `count_work`."""
+        return count_work(self.profile)
 
     @property
     def ir(self) -> int:

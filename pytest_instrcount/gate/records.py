@@ -60,6 +60,10 @@ class TestResult:
     detail: tuple[str, ...] = ()
     #: functions whose own count changed, the largest change first
     functions: tuple[FunctionDelta, ...] = ()
+    #: allocations and the like: kind, before and after per call, of what changed
+    work: tuple[tuple[str, Fraction, Fraction], ...] = ()
+    #: the limit of allocations, where it was passed
+    allocs_limit: Limit | None = None
     #: whose doing a change is, by Python function; None where nothing says
     python: PythonBlame | None = None
     #: packages whose versions differ from the baseline's
@@ -113,6 +117,7 @@ def measured_result(
         taken=delta.gated.taken if delta else {},
         unsteady=measurement.unsteady,
         functions=delta.function_deltas if delta else (),
+        work=delta.work if delta else (),
         packages_changed=delta.packages_changed if delta else (),
         differences=comparison.differences if isinstance(comparison, Incomparable) else (),
         written=written,

@@ -14,7 +14,7 @@ from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counts.noise import Noise, clean, moving_functions
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store, to_baseline
-from pytest_instrcount.gate.compare import Gated, GatedCount, compare
+from pytest_instrcount.gate.compare import Delta, Gated, GatedCount, compare
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
     IncomparablePolicy,
@@ -25,6 +25,7 @@ from pytest_instrcount.gate.gate import (
     judge,
     judge_counts,
     should_write,
+    too_many_allocations,
 )
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
@@ -90,8 +91,10 @@ class Rulings:
             return found.baseline
         return None
 
-    def rule(self, measurement: Measurement, limit: Limit) -> TestResult:
-        """Judge one measurement; again, if more is known of it now."""
+    def rule(
+        self, measurement: Measurement, limit: Limit, allocs: Limit | None = None
+    ) -> TestResult:
+        """Judge one measurement; again, if more is known of it now. ``allocs`` limits allocations."""
         nodeid = measurement.nodeid
         found = self.baseline(nodeid)
         if isinstance(found, InstrcountError):
@@ -100,7 +103,12 @@ class Rulings:
         verdict = judge(comparison, limit)
         if measurement.unsteady and not _is_steady(measurement, limit):
             verdict = Verdict.nondeterministic
+        passed = isinstance(comparison, Delta) and too_many_allocations(comparison, allocs)
+        if passed and verdict in (Verdict.unchanged, Verdict.improved):
+            verdict = Verdict.regressed
         result = measured_result(measurement, found, comparison, verdict, limit)
+        if passed:
+            result = replace(result, allocs_limit=allocs)
         if isinstance(found, Missing):
             others = self.store.other_environments(nodeid)
             if others:

@@ -3,7 +3,7 @@
 History of the schema (every version stays readable; a sample of each is in tests/data/baselines):
 1: counts per test and per function, as measured; facts of the environment; versions of packages
 2: the denoised count, its spread over layouts, and the noise that was taken out
-3: inclusive counts per function, and the tree of Python functions
+3: inclusive counts per function, allocations and other work, the tree of Python functions
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LARGEST_COUNT = 2**63 - 1
 _ADDED_KEYS: Mapping[int, frozenset[str]] = {
     1: frozenset(),
     2: frozenset({"denoised"}),
-    3: frozenset({"denoised", "python"}),
+    3: frozenset({"denoised", "python", "work"}),
 }
 _DENOISED_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
 _KEYS = frozenset(
@@ -77,6 +77,8 @@ class Baseline:
     #: function name -> instructions with all that it called, over all counted calls; of the names in
     #: ``rows``, and empty before schema 3
     inclusive: Mapping[str, int] = field(default_factory=dict)
+    #: allocations and the like -> how often, as `count_work`; empty before schema 3
+    work: Mapping[str, int] = field(default_factory=dict)
     #: what it is made of by Python function, to name the cause of a change; None if not known
     python: CallTree | None = None
 
@@ -119,6 +121,7 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
         isolation=measurement.isolation,
         rows=rows,
         inclusive={name: ir for name in rows if (ir := measurement.inclusive.get(name, 0)) > 0},
+        work=measurement.work,
         environment=dict(environment),
         packages=dict(measurement.packages),
     )
@@ -145,6 +148,7 @@ def render_baseline(baseline: Baseline) -> str:
     }
     if baseline.denoised is not None:
         values["denoised"] = _render_denoised(baseline.denoised)
+        values["work"] = dict(baseline.work)
         values["python"] = _render_tree(baseline.python)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
@@ -274,7 +278,14 @@ def _validated(found: dict[str, object]) -> Baseline:
         packages=_texts(found, "packages"),
         denoised=None if schema == 1 else _denoised(found["denoised"]),
         python=_tree(found.get("python")),
+        work=_work(found.get("work", {})),
     )
+
+
+def _work(found: object) -> dict[str, int]:
+    if not isinstance(found, dict):
+        raise _Invalid("work is not an object")
+    return {str(kind): _count(found, kind) for kind in found}
 
 
 def _tree(found: object) -> CallTree | None:
@@ -347,7 +358,10 @@ def _texts(found: Mapping[str, object], key: str) -> dict[str, str]:
 def _numbers(name: str, value: object, width: int) -> list[int]:
     # what is folded may hold negative rows, see Measurement
     least = -_LARGEST_COUNT if name == OTHER else 0
-    if isinstance(value, list) and len(value) == width:
-        if all(type(one) is int and least <= one <= _LARGEST_COUNT for one in value):
-            return value
+    if (
+        isinstance(value, list)
+        and len(value) == width
+        and all(type(one) is int and least <= one <= _LARGEST_COUNT for one in value)
+    ):
+        return value
     raise _Invalid(f"functions: {ascii(name)[:60]} is not {width} counts")

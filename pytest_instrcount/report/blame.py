@@ -58,7 +58,7 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int) -> list[s
         if each.cost * 2 < delta.doing:
             continue
         before, after = quotient(each.before), quotient(each.after)
-        times = f"{before} -> {after} times" if each.before else f"{after} times, before never"
+        times = f"{before} -> {after} times" if each.before else f"({after} a call), before never"
         callee = printable(each.name.rpartition(":")[2])
         lines.append(cut_right(f"calls {callee} {times}", width))
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []

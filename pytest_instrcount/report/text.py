@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.noise import Taken
-from pytest_instrcount.gate.compare import FunctionDelta
+from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.moves import changed_packages, moved_together
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
-from pytest_instrcount.report.table import NARROWEST_NAME, fit_table
+from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import (
     count,
     count_verdicts,
@@ -30,7 +31,6 @@ _HEADERS = ("test", "baseline", "now", "delta", "limit", "detects")
 _WIDEST_LIMIT = 16
 # Functions below a row with -vv, and in the text of a failure.
 _MOST_FUNCTIONS = 10
-_MOST_CAUSES = 3
 # Below this a line says nothing.
 _NARROWEST_LINE = 20
 
@@ -106,7 +106,7 @@ def _table(results: Sequence[TestResult], width: int, verbosity: int) -> list[st
         table.append(line)
         if verbosity > 1:
             below = _taken_lines(result)
-            below += _function_lines(result.functions[:_MOST_FUNCTIONS], width - 4)
+            below += function_lines(result, result.functions[:_MOST_FUNCTIONS], width - 4)
             if len(result.functions) > _MOST_FUNCTIONS:
                 below.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
             table += [cut_right(f"    {one}".rstrip(), width) for one in below]
@@ -134,28 +134,6 @@ def _taken_lines(result: TestResult) -> list[str]:
         f"count as {per_call(taken.priced)}"
         for kind, taken in result.taken.items()
         if taken != Taken(0, 0, 0)
-    ]
-
-
-def _function_lines(functions: Sequence[FunctionDelta], width: int) -> list[str]:
-    """A line for each function: change of its self ir, its calls before and after, its name."""
-    if not functions:
-        return []
-    cells = [
-        (
-            ("+" if delta.ir > 0 else "") + quotient(delta.ir) + " ir",
-            f"{quotient(delta.calls_before)} -> {quotient(delta.calls_after)} calls",
-        )
-        for delta in functions
-    ]
-    widths = [max(len(row[column]) for row in cells) for column in range(2)]
-    name_width = max(NARROWEST_NAME, width - sum(widths) - 4)
-    return [
-        cut_right(
-            f"{ir:>{widths[0]}}  {calls:<{widths[1]}}  {cut_left(delta.name, name_width)}",
-            width,
-        )
-        for delta, (ir, calls) in zip(functions, cells)
     ]
 
 
@@ -210,8 +188,12 @@ def _change(result: TestResult) -> str:
         delta = str(result.verdict)
     before, now = result.compared_ir
     kind = "denoised Ir" if result.is_denoised else "Ir"
-    numbers = f"{kind} {count(before)} -> {count(now)}"
-    return f"{numbers} ({delta}, limit {result.limit})"
+    counts = f"{kind} {count(before)} -> {count(now)} ({delta}, limit {result.limit})"
+    if result.allocs_limit is None:
+        return counts
+    old, new = next((old, new) for kind, old, new in result.work if kind == ALLOCATIONS)
+    limit = str(result.allocs_limit).removesuffix(" ir")
+    return f"allocations {quotient(old)} -> {quotient(new)} a call (limit {limit}); {counts}"
 
 
 def _why(result: TestResult, width: int) -> list[str]:
@@ -224,17 +206,14 @@ def _why(result: TestResult, width: int) -> list[str]:
         why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
         return [*_denoised_line(result), why, *changed_packages(result.packages_changed)]
     if verdict is Verdict.regressed:
-        grown = [delta for delta in result.functions if delta.ir > 0][:_MOST_CAUSES]
-        lines = _denoised_line(result)
-        lines += ["grew most, per call of the test:"] if grown else []
-        lines += [f"  {line}" for line in _function_lines(grown, width - 4)]
+        lines = [*_denoised_line(result), *render_blame(result, width - 2)]
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.failed:
         return _reason(result)[1:]
     if verdict is Verdict.nondeterministic:
         lines = ["the same call in two equal processes; most often a clock, threads, I/O or a"]
         lines.append("random number without a seed; these functions differ most:")
-        lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:_MOST_CAUSES]]
+        lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:MOST_CAUSES]]
         return lines if result.unsteady else _reason(result)
     return _reason(result) if result.reason else []
 

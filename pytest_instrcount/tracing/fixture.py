@@ -180,10 +180,9 @@ def call_rows(columns: Columns) -> list[list[Any]]:
         calls[path] += columns.calls(row)
     rows = []
     for path in sorted(calls):
-        key = columns.keys[path[-1]]
-        rows.append(
-            [len(path) - 1, key.file or key.module, key.firstlineno, key.qualname, calls[path]]
-        )
+        called = columns.keys[path[-1]]
+        file = called.file or called.module
+        rows.append([len(path) - 1, file, called.firstlineno, called.qualname, calls[path]])
     return rows
 
 

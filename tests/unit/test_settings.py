@@ -83,6 +83,8 @@ def settings(*, missing: str, ci: bool) -> Settings:
         warmup=None,
         calls=None,
         isolation="fork",
+        blame="auto",
+        max_allocs_delta=None,
         let_through=(),
         verbosity=0,
         ci=ci,
