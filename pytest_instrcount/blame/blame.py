@@ -81,7 +81,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     >>> old = CallTree("trampolines", 1, {("f",): Row(10, 1), ("f", "g"): Row(50, 5)})
     >>> new = CallTree("trampolines", 1, {("f",): Row(12, 1), ("f", "g"): Row(100, 10)})
     >>> [(each.name, int(each.doing)) for each in find_blame(old, new).functions]
-    [('f', 52)]
+    [('f', 52), ('g', 0)]
     """
     new = new.fold(old.inclusive)
     doing: dict[str, Fraction] = {}

@@ -200,7 +200,7 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
 
 
 def _inclusive(name: str, old: Baseline, new: Measurement) -> Fraction | None:
-    if name not in old.inclusive:
+    if name not in old.inclusive or not new.inclusive:
         return None
     now = Fraction(new.inclusive.get(name, 0), new.calls)
     return now - Fraction(old.inclusive[name], old.calls)

@@ -120,7 +120,7 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
         warmup=measurement.warmup,
         isolation=measurement.isolation,
         rows=rows,
-        inclusive={name: ir for name in rows if (ir := measurement.inclusive.get(name, 0)) > 0},
+        inclusive={name: measurement.inclusive.get(name, row.ir) for name, row in rows.items()},
         work=measurement.work,
         environment=dict(environment),
         packages=dict(measurement.packages),
@@ -129,13 +129,13 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
 
 def render_baseline(baseline: Baseline) -> str:
     """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
-    first = baseline.denoised is None
+    schema = _schema_of(baseline)
     rows = {
-        name: [row.ir, row.calls, *(() if first else (baseline.inclusive.get(name, row.ir),))]
+        name: [row.ir, row.calls, *((baseline.inclusive.get(name, row.ir),) if schema > 2 else ())]
         for name, row in baseline.rows.items()
     }
     values: dict[str, object] = {
-        "schema": 1 if first else SCHEMA,
+        "schema": schema,
         "nodeid": baseline.nodeid,
         "ir": baseline.ir,
         "total_ir": baseline.total_ir,
@@ -148,10 +148,18 @@ def render_baseline(baseline: Baseline) -> str:
     }
     if baseline.denoised is not None:
         values["denoised"] = _render_denoised(baseline.denoised)
+    if schema > 2:
         values["work"] = dict(baseline.work)
         values["python"] = _render_tree(baseline.python)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def _schema_of(baseline: Baseline) -> int:
+    """The oldest schema that says all there is: what came from an older file goes back as it was."""
+    if baseline.denoised is None:
+        return 1
+    return SCHEMA if baseline.inclusive or baseline.work or baseline.python else 2
 
 
 def _render_denoised(denoised: Denoised) -> dict[str, object]:

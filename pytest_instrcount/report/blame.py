@@ -11,6 +11,7 @@ from pytest_instrcount.blame.tree import TRAMPOLINES
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.report.table import NARROWEST_NAME
 from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient
 
 #: So many functions of each kind are named in the text of a failure.
@@ -38,7 +39,7 @@ def _python_lines(blame: PythonBlame, width: int) -> list[str]:
         for number, each in enumerate(named[:MOST_CAUSES])
         if not number or each.doing > blame.change * _WORTH_NAMING
     ]
-    how = "by trampolines" if blame.how == TRAMPOLINES else "calls, by the tracer"
+    how = "trampolines" if blame.how == TRAMPOLINES else "calls alone, by the tracer"
     share = percent_of(blame.explained(len(named)))
     lines = [f"by Python function ({how}; {share} of the change):"]
     for each in named:
@@ -68,7 +69,7 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int) -> list[s
             lines += [f"  {printable(one)}" for one in site.lines(width - 2)]
     if not lines and own > 0:
         calls = _calls(delta.calls_before, delta.calls_after)
-        lines.append(cut_right(f"its own code, and the C functions it calls; {calls}", width))
+        lines.append(cut_right(f"in its own code and the C functions it calls; {calls}", width))
     return lines
 
 
@@ -113,14 +114,18 @@ def function_lines(result: TestResult, deltas: Iterable[FunctionDelta], width: i
     ]
     if not cells:
         return []
-    first, second, third = (max(len(row[n]) for row in cells) for n in range(3))  # type: ignore[arg-type]
-    left = width - first - second - third - 6
+    own_width = max(len(own) for own, *_ in cells)
+    whole_width = max(len(whole) for _, whole, *_ in cells)
+    calls_width = max(len(calls) for *_, calls, _ in cells)
+    if whole_width:
+        whole_width += 2
+    left = width - own_width - whole_width - calls_width - 4
     return [
         cut_right(
-            f"{own:>{first}}  {whole:>{second}}  {calls:<{third}}  "
-            f"{cut_left(printable(each.name), max(8, left))}",
+            f"{own:>{own_width}}{whole:>{whole_width}}  {calls:<{calls_width}}  "
+            f"{cut_left(printable(each.name), max(NARROWEST_NAME, left))}",
             width,
-        ).rstrip()
+        )
         for own, whole, calls, each in cells
     ]
 
@@ -128,7 +133,7 @@ def function_lines(result: TestResult, deltas: Iterable[FunctionDelta], width: i
 def _calls(before: Fraction, after: Fraction) -> str:
     """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before."""
     if before == after:
-        return f"{quotient(after)} calls"
+        return f"{quotient(after)} call{'' if after == 1 else 's'}"
     if not before:
         return f"new, {quotient(after)} calls"
     if not after:

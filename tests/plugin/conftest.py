@@ -7,6 +7,7 @@ what the test of the plugin says.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -42,14 +43,19 @@ SWITCH: Costs = {"child.c:switch": 7}
 WARMUP, CALLS = 20, 3
 
 
-def write_dump(path: Path, costs: Costs, calls: int) -> Path:
-    """A small callgrind.out in which each function was called so often and cost so much a call."""
+def write_dump(
+    path: Path, costs: Costs, calls: int, number: Mapping[str, int] | None = None
+) -> Path:
+    """A small callgrind.out in which each function was called so often and cost so much a call.
+
+    ``number``: name -> how often in each call, if not once; what it cost is of all of them.
+    """
     lines = ["version: 1", "creator: the tests", "positions: line", "events: Ir", ""]
     for name, ir in costs.items():
         file, _, function = name.partition(":")
         lines += [f"fl={file}", f"fn={function}", f"1 {ir * calls}", ""]
         lines += ["fl=main.c", "fn=main", f"cfi={file}", f"cfn={function}"]
-        lines += [f"calls={calls} 1", f"1 {ir * calls}", ""]
+        lines += [f"calls={calls * (number or {}).get(name, 1)} 1", f"1 {ir * calls}", ""]
     lines.append(f"totals: {sum(costs.values()) * calls}")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -77,6 +83,9 @@ class FakeValgrind:
     traced: dict[str, dict[str, int] | tuple[dict[str, int], dict[str, int]]] = field(
         default_factory=dict
     )
+    #: what a test is made of by Python function: names joined by ";" -> own instructions and calls,
+    #: of one call of the test; without it a test is one function
+    python: dict[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     #: the reason why there is no zygote
     dead: str = ""
     #: called while a result is awaited, with the test's name
@@ -85,6 +94,8 @@ class FakeValgrind:
     #: how often Valgrind was looked for
     looked_for: int = 0
     started: list[FakeZygote] = field(default_factory=list)
+    #: zygotes that were asked by Python function
+    blaming: list[FakeZygote] = field(default_factory=list)
     sessions: list[pytest.Session] = field(default_factory=list)
 
     @property
@@ -122,7 +133,7 @@ class FakeValgrind:
     def make_zygote(self, setup: ZygoteSetup, scratch: Scratch) -> FakeZygote:
         """In the place of the class ``Zygote``."""
         zygote = FakeZygote(self, setup, scratch)
-        self.started.append(zygote)
+        (self.blaming if setup.options_of_valgrind else self.started).append(zygote)
         return zygote
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -321,6 +332,7 @@ class TestChild:
             "threads": False,
             "counted": self._counted,
             "traced": self._traced(),
+            "names": [] if self._counted is None else self._names(),
         }
 
     def _traced(self) -> Message | None:
@@ -335,15 +347,50 @@ class TestChild:
             "branches": ["test_it.test_a  1", "  test_it.f  3"],
         }
 
+    def _names(self) -> list[str]:
+        """The map of what stands for a Python function."""
+        if not self._order.by_python:
+            return []
+        path = self._scratch / "dumps" / f"names.{os.getpid()}"
+        names = {each for branch in self._python() for each in branch.split(";")}
+        lines = [
+            f"{_address(each):x} b py::{each.partition(':')[2]}:{self._place(each)}\n"
+            for each in sorted(names)
+        ]
+        path.write_text("".join(lines))
+        return [str(path)]
+
+    def _python(self) -> Mapping[str, tuple[int, int]]:
+        name = self._item.name
+        alone = {f"{self._item.path.name}:{name}": (sum(self._cost.values()), 1)}
+        return self._valgrind.python.get(name, alone)
+
+    def _place(self, name: str) -> str:
+        return str(self._config.rootpath / name.partition(":")[0])
+
+    def _python_dump(self, path: Path, calls: int) -> Path:
+        """As Callgrind has it: what was called stands before what called it."""
+        costs, number = {}, {}
+        for branch, (ir, times) in self._python().items():
+            chain = (f"0x{_address(each):016x}" for each in reversed(branch.split(";")))
+            name = f"???:{chr(39).join(chain)}"
+            costs[name], number[name] = ir, times
+        return write_dump(path, costs, calls, number)
+
     def _dumps(self, calls: int) -> list[Path]:
         stem = self._scratch / "dumps" / f"out.{os.getpid()}"
         name = self._item.name
-        if name in self._valgrind.recorded:
+        if name in self._valgrind.recorded and not self._order.by_python:
             return [
                 Path(shutil.copy(RECORDED / source, f"{stem}.{number}"))
                 for number, source in enumerate(self._valgrind.recorded[name], 1)
             ]
         counted = {**self._cost, **SWITCH}
+        if self._order.by_python:
+            return [
+                self._python_dump(stem.with_name(f"{stem.name}.1"), calls),
+                write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),
+            ]
         return [
             write_dump(stem.with_name(f"{stem.name}.1"), counted, calls),
             write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),
@@ -353,6 +400,11 @@ class TestChild:
 def _with_padded_times(report: Message) -> Message:
     times = {name: f"{int(v * 1e9):020}" for name, v in report.items() if type(v) is float}
     return report | times | {"padded": list(times)}
+
+
+def _address(name: str) -> int:
+    """Where the stub of a Python function is."""
+    return 0x5487000 + int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") * 16
 
 
 def _test_name(nodeid: str) -> str:

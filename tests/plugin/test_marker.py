@@ -158,7 +158,7 @@ def test_marker_is_registered(project: Project) -> None:
     project.write("import pytest\n@pytest.mark.instrcount(calls=1)\ndef test_a(): pass\n")
     project.run("--strict-markers").assert_outcomes(passed=1)
     project.run("--markers").stdout.fnmatch_lines(
-        ["@pytest.mark.instrcount(max_delta=None, warmup=None, calls=None, timeout=None, *"]
+        ["@pytest.mark.instrcount(max_delta=None, max_allocs_delta=None, warmup=None, calls=*"]
     )
 
 

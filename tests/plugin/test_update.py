@@ -232,7 +232,7 @@ def damage(project: Project, how: str) -> tuple[Path, bytes]:
     elif how == "conflict":
         text = f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n"
     elif how == "newer":
-        text = text.replace('"schema": 2', '"schema": 99')
+        text = text.replace('"schema": 3', '"schema": 99')
     elif how == "mismatch":
         text = text.replace("test_it.py::test_same", "test_it.py::test_other")
     elif how == "folder":

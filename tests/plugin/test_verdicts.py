@@ -126,13 +126,17 @@ def test_regressed(suite: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "instrcount: measuring 1 test again, and in 3 other layouts",
+            "instrcount: measuring 1 test by Python function (trampolines)",
             "I *",
             "*= FAILURES =*",
             "*_ test_a _*",
             "test_a: Ir 10,000 -> 10,300 (+3 %, limit +1 %)",
             "  detects >= 0.01 %",
-            "  grew most, per call of the test:",
-            "    +300 ir  1 -> 1 calls  work.c:work",
+            "  by Python function (trampolines; 100 % of the change):",
+            "    +3 %  test_it.py:3 test_a",
+            "      in its own code and the C functions it calls; 1 call",
+            "  by C function, its own and with what it calls (100 % of the change):",
+            "    +3 %  +3 %  1 call  work.c:work",
             "  accept: pytest --instrcount-update-baseline test_it.py::test_a",
             "*- instrcount -*",
             "test_it.py::test_a * 10,000 * 10,300 * +3 % * +1 %",
@@ -388,8 +392,8 @@ def test_functions_with_vv(suite: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "test_it.py::test_a *10,050 *+0.5 %*",
-            "    +100 ir  1 -> 1 calls  work.c:work",
-            "     -50 ir  1 -> 1 calls  ceval.c:eval",
+            "      +1 %    +1 %  1 call  work.c:work",
+            "    -0.5 %  -0.5 %  1 call  ceval.c:eval",
             "test_it.py::test_b * 0 % *",
         ]
     )

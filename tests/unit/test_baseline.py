@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pytest_instrcount.blame.tree import FunctionCost
 from pytest_instrcount.callgrind.parse import Row
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.standardize import standardize
@@ -36,6 +37,7 @@ from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_b
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests/data/baselines/schema1.json"
+SAMPLE_3 = ROOT / "tests/data/baselines/schema3.json"
 SAMPLE_2 = ROOT / "tests/data/baselines/schema2.json"
 NODEID = "tests/test_json.py::test_dumps[small]"
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
@@ -313,7 +315,7 @@ def test_sample_of_schema_1() -> None:
 
 
 def test_sample_of_schema_2() -> None:
-    """The sample that stays forever is what is written today, byte for byte."""
+    """The sample that stays forever is read, and comes back byte for byte."""
     found = read_baseline(SAMPLE_2, NODEID)
     assert isinstance(found, Found)
     assert found.baseline.denoised == Denoised(
@@ -327,16 +329,29 @@ def test_sample_of_schema_2() -> None:
     assert render_baseline(found.baseline) == SAMPLE_2.read_text()
 
 
-@pytest.mark.parametrize(("schema", "sample"), [(1, SAMPLE), (2, SAMPLE_2)])
+def test_sample_of_schema_3() -> None:
+    """The sample that stays forever is what is written today, byte for byte."""
+    found = read_baseline(SAMPLE_3, NODEID)
+    assert isinstance(found, Found)
+    assert found.baseline.inclusive["_json.c:encoder_listencode_obj"] == 301_259
+    assert found.baseline.work == {"allocations": 420, "evaluation loop": 30}
+    assert found.baseline.python is not None
+    assert found.baseline.python.functions()["json/__init__.py:dumps"] == FunctionCost(
+        own=30_010, inclusive=455_310, calls=10
+    )
+    assert render_baseline(found.baseline) == SAMPLE_3.read_text()
+
+
+@pytest.mark.parametrize(("schema", "sample"), [(1, SAMPLE), (2, SAMPLE_2), (3, SAMPLE_3)])
 def test_schema_document_names_the_keys(schema: int, sample: Path) -> None:
     """docs/reference/schemas has the keys that are written, no more and no fewer."""
     document = json.loads((ROOT / f"docs/reference/schemas/baseline-{schema}.json").read_text())
     written = json.loads(sample.read_text())
     assert sorted(document["required"]) == sorted(document["properties"]) == sorted(written)
     assert document["properties"]["schema"]["const"] == written["schema"] == schema
-    if schema > 1:
-        part = document["properties"]["denoised"]
-        assert sorted(part["required"]) == sorted(part["properties"]) == sorted(written["denoised"])
+    for name in ("denoised", "python")[: schema - 1]:
+        part = document["properties"][name]
+        assert sorted(part["required"]) == sorted(part["properties"]) == sorted(written[name])
 
 
 # --- bad files ----------------------------------------------------------------------------------
@@ -376,7 +391,7 @@ CONFLICT = (
         ("[" * 100_000, "baseline-damaged"),
         ("9" * 5000, "baseline-damaged"),
         (CONFLICT, "baseline-conflict"),
-        (edited(schema=3), "baseline-newer"),
+        (edited(schema=4), "baseline-newer"),
         (edited(schema=2), "baseline-damaged"),
         (edited_2(total=-1), "baseline-damaged"),
         (edited_2(low=470_121), "baseline-damaged"),

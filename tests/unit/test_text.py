@@ -279,11 +279,11 @@ def test_very_verbose_shows_functions() -> None:
     """-vv has the functions below each row that moved, aligned."""
     lines = render_summary(summary(SAME, SLOWER, SAME), 2)
     assert lines[4:9] == [
-        "     +300 ir  10 -> 12 calls  _json.c:scan_once",
-        "     -200 ir  1 -> 1 calls    ceval.c:eval",
-        "    +50.5 ir  3 -> 3.5 calls  malloc.c:malloc",
-        "       +6 ir  1 -> 1 calls    a.c:third",
-        "       +1 ir  1 -> 1 calls    a.c:fourth",
+        "       +2.4 %  10 -> 12 calls  _json.c:scan_once",
+        "       -1.6 %  1 call          ceval.c:eval",
+        "      +0.41 %  3 -> 3.5 calls  malloc.c:malloc",
+        "     +0.049 %  1 call          a.c:third",
+        "    +0.0081 %  1 call          a.c:fourth",
     ]
     assert lines[9].startswith("tests/test_x.py::test_same ")
 
@@ -415,10 +415,10 @@ def test_regressed() -> None:
     )
     assert render_failure(regressed, UPDATE) == [
         "json: Ir 12,345 -> 12,702 (+2.9 %, limit +1 %)",
-        "  grew most, per call of the test:",
-        "     +300 ir  10 -> 12 calls  _json.c:scan_once",
-        "    +50.5 ir  3 -> 3.5 calls  malloc.c:malloc",
-        "       +6 ir  1 -> 1 calls    a.c:third",
+        "  by C function, its own and with what it calls (100 % of the change):",
+        "      +2.4 %  10 -> 12 calls  _json.c:scan_once",
+        "     +0.41 %  3 -> 3.5 calls  malloc.c:malloc",
+        "    +0.049 %  1 call          a.c:third",
         "  packages changed: attrs 23.1 -> 23.2",
         "  measured with 20 warm-up calls",
         "  accept: " + UPDATE,

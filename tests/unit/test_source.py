@@ -1,0 +1,88 @@
+"""Where a function stands, and where it calls another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.blame.source import Site, call_sites, first_line
+
+SOURCE = """\
+import functools
+
+class Order:
+    @functools.cached_property
+    @functools.wraps(len)
+    def total(self):
+        é = 1; return sum(item.price() for item in self.items)
+
+    def check(self):
+        if self.items: return self.total
+        def helper():
+            return price()
+        return sorted(self.items, key=price) + [Item(1),
+            Item(2)]
+
+    async def run(self):
+        return await price(
+            1, 2)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    file = tmp_path / "shop.py"
+    file.write_text(SOURCE, encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize(
+    ("qualname", "callee", "marked"),
+    [
+        (
+            "Order.total",
+            "Order.total.<locals>.<genexpr>",
+            ["(item.price() for item in self.items)"],
+        ),
+        ("Order.total.<locals>.<genexpr>", "Item.price", ["item.price()"]),
+        ("Order.check", "Item.__init__", ["Item(1)", "Item(2)"]),
+        ("Order.check", "price", ["price"]),
+        ("Order.check", "Order.total", ["self.total"]),
+        ("Order.check.<locals>.helper", "price", ["price()"]),
+        ("Order.run", "price", ["price("]),
+        ("Order.check", "nothing", []),
+        ("Order.gone", "price", []),
+    ],
+)
+def test_call_sites(path: str, qualname: str, callee: str, marked: list[str]) -> None:
+    """By name, in the order of the source; a property and a key function are mentioned, not called."""
+    found = call_sites(path, qualname, 0, callee)
+    assert [site.text[site.start : site.end] for site in found] == marked
+
+
+def test_first_line(path: str) -> None:
+    """That of the first decorator, as a code object has it."""
+    assert first_line(path, "Order.total") == 4
+    assert first_line(path, "Order.check.<locals>.helper") == 11
+    assert first_line(path, "Order.check", 99) == 99
+    assert first_line(path, "nothing") == 0
+
+
+@pytest.mark.parametrize("text", ["def f(:\n", "\0", "x = '\udcff'"])
+def test_no_source(tmp_path: Path, text: str) -> None:
+    """What cannot be read has no lines to show, and is no error."""
+    broken = tmp_path / "broken.py"
+    broken.write_bytes(text.encode("utf-8", "surrogateescape"))
+    for file in (str(broken), str(tmp_path / "none.py"), "<string>", ""):
+        assert call_sites(file, "f", 0, "g") == []
+        assert first_line(file, "f") == 0
+
+
+def test_lines_are_cut_to_the_width() -> None:
+    """So that the carets still stand below what they mark."""
+    site = Site(1, "        " + "x" * 60 + "call()" + "y" * 40, 68, 74)
+    text, carets = site.lines(30)
+    assert len(text) <= 30
+    assert text[carets.index("^") : len(carets)] == "call()"
+    assert Site(1, "\tcall()", 1, 7).lines(30) == ["call()", "^^^^^^"]
