@@ -148,14 +148,9 @@ def moving_functions(profiles: Sequence[Profile]) -> set[str]:
         moves, most = max(counts) - min(counts), max(counts)
         if not moves or rule_of(name) is not None or runs_programs(name):
             continue
-        if moves * MOVING_SHARE > most or _is_small(name, profiles):
+        if moves * MOVING_SHARE > most or most * SMALL_SHARE < max(1, profiles[0].total):
             found.add(name)
     return found
-
-
-def _is_small(name: str, profiles: Sequence[Profile]) -> bool:
-    most = max(profile.rows.get(name, _NOTHING).ir for profile in profiles)
-    return most * SMALL_SHARE < max(1, profiles[0].total)
 
 
 def wavering_functions(profiles: Sequence[Profile], noise: Noise) -> dict[str, tuple[int, int]]:
