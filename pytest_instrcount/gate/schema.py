@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.denoised import Denoised, denoise_layouts

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
