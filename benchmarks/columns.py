@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from unrelated import Counted
 
-from pytest_instrcount.callgrind.parse import Profile
+from pytest_instrcount.callgrind.profile import Profile
 from pytest_instrcount.counts.noise import Noise, clean, find_noise, moving_functions
 
 #: raw count; what the gate compares; noise left out and not priced; rules only, priced, without

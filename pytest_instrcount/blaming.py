@@ -10,7 +10,8 @@ from pathlib import Path
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS, Function, parse_names, tree_from
 from pytest_instrcount.blame.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.parse import Row, parse_profile
+from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.callgrind.trampolines import why_none
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
 from pytest_instrcount.errors import InstrcountError

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
-from pytest_instrcount.callgrind.parse import Profile, parse_profile, sum_profiles
+from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.callgrind.profile import Profile, sum_profiles
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
 from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.counts.standardize import standardize_profile

@@ -77,7 +77,7 @@ class PythonBlame:
 def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     """Compare two trees that were made in the same way.
 
-    >>> from pytest_instrcount.callgrind.parse import Row
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> old = CallTree("trampolines", 1, {("f",): Row(10, 1), ("f", "g"): Row(50, 5)})
     >>> new = CallTree("trampolines", 1, {("f",): Row(12, 1), ("f", "g"): Row(100, 10)})
     >>> [(each.name, int(each.doing)) for each in find_blame(old, new).functions]

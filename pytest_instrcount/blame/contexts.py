@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, Path
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 
 # The dynamic linker's own functions are left alone: Callgrind treats some of them apart, and an

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 
 #: Names from the test down to a function: who called it, and who called that.
 Path: TypeAlias = tuple[str, ...]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import valgrind_command
-from pytest_instrcount.callgrind.process import describe_status, read_lines
+from pytest_instrcount.callgrind.process import describe_status, read_lines, wait_status_of
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.statement import DUMPS
 from pytest_instrcount.errors import InstrcountError
@@ -73,7 +73,7 @@ class Launch:
         except subprocess.TimeoutExpired:
             assert seconds is not None
             raise out_of_time(seconds) from None
-        return -code if code < 0 else code << 8
+        return wait_status_of(code)
 
     def forget_dumps(self) -> None:
         """Make ready for the next count: what was dumped and said before is not its own."""

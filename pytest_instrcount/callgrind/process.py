@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -105,6 +106,22 @@ def exit_status(pid: int) -> int | None:
         return None
     fields = stat.rpartition(")")[2].split()
     return int(fields[-1]) if fields[0] == "Z" else None
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
+    descriptor = open_pidfd(pid)
+    if descriptor >= 0:
+        select.select([descriptor], [], [], ORDER_SECONDS)
+        os.close(descriptor)
+
+
+def open_pidfd(pid: int) -> int:
+    """A descriptor that is readable once the process has ended, or -1 where the system has none."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
 
 
 @dataclass(slots=True, eq=False)
@@ -221,3 +238,19 @@ def describe_status(status: int) -> str:
         except ValueError:
             return f"was killed by signal {number}"
     return f"exited with status {os.waitstatus_to_exitcode(status)}"
+
+
+def wait_status_of(code: int) -> int:
+    """What waitpid() would say of a process that ended as Popen says.
+
+    >>> wait_status_of(-9), wait_status_of(3)
+    (9, 768)
+    """
+    return -code if code < 0 else code << 8
+
+
+def describe_popen(code: int | None) -> str:
+    """How the process that Popen waits for ended, in words."""
+    if code is None:
+        return "is still there"
+    return describe_status(wait_status_of(code))

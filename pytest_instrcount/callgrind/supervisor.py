@@ -7,9 +7,7 @@ parent. It has one thread, waits in one place, and ends when pytest does, howeve
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import select
 import selectors
 import shutil
 import signal
@@ -20,125 +18,37 @@ import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from pytest_instrcount.callgrind.channel import (
     REAP,
     REHEARSAL,
-    REPETITION,
     Channel,
     ChannelClosed,
     Message,
 )
 from pytest_instrcount.callgrind.process import (
-    ORDER_SECONDS,
     Parent,
     Valgrind,
     adopt_orphans,
+    describe_popen,
     describe_status,
     end_orphans,
     exit_status,
     kill,
+    open_pidfd,
     own_children,
     start_valgrind,
+    wait_for_end,
+    wait_status_of,
 )
-from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
+from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
 
 #: A test whose process was killed is measured again, so often in all.
 _MOST_TRIES = 3
-
-
-#: A test file, and the layout of memory in which it is imported.
-FileKey: TypeAlias = tuple[str, int]
-
-
-@dataclass(slots=True, eq=False)
-class Test:
-    """One test to measure, as pytest asked for it."""
-
-    index: int
-    order: Message
-    tries: int = 0
-    recompiled: bool = False
-    threads: bool = False
-    #: What killed the zygote under it, the last time.
-    why: str = ""
-
-    @property
-    def path(self) -> str:
-        return str(self.order["path"])
-
-    @property
-    def file(self) -> FileKey:
-        """The child that can run it: one for each layout of memory."""
-        return self.path, int(self.order["layout"])
-
-    @property
-    def alone(self) -> bool:
-        """Whether it needs a process of its own."""
-        return self.threads or self.order["isolation"] == "process"
-
-
-@dataclass(slots=True, eq=False)
-class FileChild:
-    """A fork of the zygote that has one test file imported."""
-
-    key: FileKey
-    parent: Parent
-    valgrind: Valgrind
-    deadline: float
-    #: Set where the whole process belongs to one test.
-    only: Test | None = None
-    collected: Message | None = None
-    running: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """One test that is being measured now."""
-
-    test: Test
-    parent: Parent
-    file: FileChild
-    deadline: float
-    output_start: int
-    child: str
-    pidfd: int = -1
-    result: Message | None = None
-    timed_out: bool = False
-    piloted: bool = False
-    #: The process that counts, a fork of the child or the child itself.
-    counter: int = 0
-    #: Warm-up and calls that the test itself wants.
-    insists: tuple[int | None, int | None] = (None, None)
-    #: Warm-up and calls that it was told to make.
-    chosen: tuple[int, int] = (0, 0)
-    counted: list[int] | None = None
-    wanted_dumps: list[int] = field(default_factory=list)
-    counted_dumps: list[str] = field(default_factory=list)
-    #: Which address stands for which Python function, where that was asked for.
-    names: list[str] = field(default_factory=list)
-    problem: str = ""
-
-    @property
-    def pid(self) -> int:
-        return self.parent.pid
-
-    @property
-    def channel(self) -> Channel:
-        return self.parent.channel
-
-
-@dataclass(slots=True, eq=False)
-class Starting:
-    """A Valgrind process on its way to its first order; ``only`` is set where it is for one test."""
-
-    valgrind: Valgrind
-    deadline: float
-    only: Test | None = None
 
 
 @dataclass(slots=True)
@@ -420,7 +330,8 @@ class Supervisor:
         file.running += 1
         deadline = time.monotonic() + test.order["timeout"]
         size = file.valgrind.output.stat().st_size
-        run = Run(test, parent, file, deadline, size, child)
+        folder = Path(self.setup["scratch"], "dumps")
+        run = Run(test, parent, file, deadline, size, child, folder)
         run.pidfd = open_pidfd(run.pid)
         self.runs.append(run)
         self.selector.register(run.channel, selectors.EVENT_READ, lambda: self.on_run(run))
@@ -432,58 +343,9 @@ class Supervisor:
         try:
             run.channel.fill()
             while (message := run.channel.pop()) is not None:
-                self.on_run_message(run, message)
+                run.take(message, self.setup["presentation"])
         except ChannelClosed:
             self.on_run_end(run)
-
-    def on_run_message(self, run: Run, message: Message) -> None:
-        if message["kind"] == "pilot":
-            run.counter = int(message["pid"])
-            run.insists = message["warmup"], message["calls"]
-        elif message["kind"] == "ask":
-            self.answer_pilot(run)
-        elif message["kind"] == "counted":
-            self.note_count(run, message["iterations"], apart=message["apart"])
-        elif message["kind"] == "problem":
-            run.problem = message["why"]
-        elif message["kind"] == "presentation":
-            run.channel.send(self.setup["presentation"])
-        else:
-            run.result = message
-
-    def answer_pilot(self, run: Run) -> None:
-        """Say how often to repeat: as the test insists, as the order says, or by the pilot's count."""
-        order = run.test.order
-        run.piloted = bool(order["pilot"]) and None in run.insists
-        total = read_pilot(self.dumps(run)) if run.piloted else 0
-        warmup, calls = (
-            mine if mine is not None else theirs
-            for mine, theirs in zip(run.insists, (order["warmup"], order["calls"]), strict=True)
-        )
-        chosen = run.chosen = choose_repetition(total, warmup, calls)
-        run.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
-
-    def note_count(self, run: Run, iterations: int, *, apart: bool) -> None:
-        """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
-        warmup, calls = run.chosen
-        run.counted = [warmup, calls * iterations]
-        skipped = 3 if run.piloted else 0
-        run.wanted_dumps = [skipped, skipped + 1]
-        if apart:  # one when the switch goes on, one when it goes off
-            run.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
-
-    def dumps(self, run: Run) -> list[Path]:
-        """The dumps of a child, in the order in which they were made."""
-        stem = Path(self.setup["scratch"], "dumps", f"out.{run.counter}")
-        found: list[Path] = []
-        while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
-            found.append(path)
-        return found
-
-    def stubs(self, run: Run) -> list[Path]:
-        """The empty files that Callgrind opens for each process, and leaves when it is killed."""
-        folder = Path(self.setup["scratch"], "dumps")
-        return [folder / f"out.{pid}" for pid in (run.pid, run.counter)]
 
     def on_run_end(self, run: Run) -> None:
         """The child is gone: give its result, or say how it ended."""
@@ -495,7 +357,7 @@ class Supervisor:
             while run.result is None:
                 run.channel.fill()
                 while (message := run.channel.pop()) is not None:
-                    self.on_run_message(run, message)
+                    run.take(message, self.setup["presentation"])
         except (ChannelClosed, OSError):
             pass
         run.parent.close()
@@ -513,8 +375,7 @@ class Supervisor:
         valgrind = run.file.valgrind
         if run.file.only is not None:
             valgrind.end()
-            code = valgrind.process.returncode
-            return -code if code < 0 else code << 8
+            return wait_status_of(valgrind.process.returncode)
         wait_for_end(run.pid)
         status = exit_status(run.pid)
         try:
@@ -573,10 +434,7 @@ class Supervisor:
 
             maps = [take_names(int(pid), scratch / "dumps") for pid in (run.pid, run.counter)]
             run.names = [str(path) for path in maps if path is not None]
-        wanted = [path for n, path in enumerate(self.dumps(run)) if n in run.wanted_dumps]
-        run.counted_dumps = [str(path) for path in wanted]
-        for path in {*self.dumps(run), *self.stubs(run)}.difference(wanted):
-            path.unlink(missing_ok=True)
+        run.keep_counted()
         known = {self.zygote.process.pid} if self.zygote is not None else set()
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}
@@ -678,38 +536,6 @@ class Supervisor:
 
 class _Stopped(Exception):
     """The loop has nothing more to do."""
-
-
-def child_name(name: str, layout: int = 0) -> str:
-    """What a child is called: the same in every run, since tests may put it into paths and names.
-
-    Other layouts have others: they run side by side.
-    """
-    text = f"{name}\0{layout}" if layout else name
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-
-
-def wait_for_end(pid: int) -> None:
-    """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
-    descriptor = open_pidfd(pid)
-    if descriptor >= 0:
-        select.select([descriptor], [], [], ORDER_SECONDS)
-        os.close(descriptor)
-
-
-def open_pidfd(pid: int) -> int:
-    """A descriptor that is readable once the process has ended, or -1 where the system has none."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return -1
-
-
-def describe_popen(code: int | None) -> str:
-    """How the process that Popen waits for ended, in words."""
-    if code is None:
-        return "is still there"
-    return describe_status(-code if code < 0 else code << 8)
 
 
 def main(arguments: list[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import NOTHING, Profile, Row
 from pytest_instrcount.counts.rules import (
     KINDS,
     LIBC,
@@ -23,8 +23,6 @@ MEASURED = "measured"
 MOVING_SHARE = 50
 #: Unless it is small beside the test: then to leave it out makes nobody blind.
 SMALL_SHARE = 50
-
-_NOTHING = Row(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def clean(profile: Profile, noise: Noise) -> Cleaned:
         rule = rule_of(name)
         if rule is None and name not in extra:
             continue
-        row = profile.rows.get(name, _NOTHING)
+        row = profile.rows.get(name, NOTHING)
         kind = MEASURED if rule is None else rule.kind
         kept -= row.ir
         entering = _entering(profile, name, extra)
@@ -136,7 +134,7 @@ def find_noise(profiles: Sequence[Profile], known: Mapping[str, int] | None = No
         entering = {_entering(profile, name, names).calls for profile in profiles}
         calls = max(entering)
         steady = len(entering) == 1 and calls > 0
-        prices[name] = max(0, first.rows.get(name, _NOTHING).ir // calls) if steady else 0
+        prices[name] = max(0, first.rows.get(name, NOTHING).ir // calls) if steady else 0
     return Noise(RULES_VERSION, prices)
 
 
@@ -144,18 +142,13 @@ def moving_functions(profiles: Sequence[Profile]) -> set[str]:
     """Functions without a rule whose own count is not the same in all profiles."""
     found = set()
     for name in _all_names(profiles):
-        counts = [profile.rows.get(name, _NOTHING).ir for profile in profiles]
+        counts = [profile.rows.get(name, NOTHING).ir for profile in profiles]
         moves, most = max(counts) - min(counts), max(counts)
         if not moves or rule_of(name) is not None or runs_programs(name):
             continue
-        if moves * MOVING_SHARE > most or _is_small(name, profiles):
+        if moves * MOVING_SHARE > most or most * SMALL_SHARE < max(1, profiles[0].total):
             found.add(name)
     return found
-
-
-def _is_small(name: str, profiles: Sequence[Profile]) -> bool:
-    most = max(profile.rows.get(name, _NOTHING).ir for profile in profiles)
-    return most * SMALL_SHARE < max(1, profiles[0].total)
 
 
 def wavering_functions(profiles: Sequence[Profile], noise: Noise) -> dict[str, tuple[int, int]]:
@@ -171,7 +164,7 @@ def wavering_functions(profiles: Sequence[Profile], noise: Noise) -> dict[str, t
     for name, row in profiles[0].rows.items():
         if name in noise.functions or rule_of(name) is not None:
             continue
-        moves = [profile.rows.get(name, _NOTHING).ir - row.ir for profile in profiles]
+        moves = [profile.rows.get(name, NOTHING).ir - row.ir for profile in profiles]
         if any(moves):
             found[name] = min(moves), max(moves)
     return found
@@ -185,7 +178,7 @@ def differing_functions(first: Profile, second: Profile) -> tuple[str, ...]:
     ('g',)
     """
     moved = {
-        name: abs(first.rows.get(name, _NOTHING).ir - second.rows.get(name, _NOTHING).ir)
+        name: abs(first.rows.get(name, NOTHING).ir - second.rows.get(name, NOTHING).ir)
         for name in _all_names((first, second))
     }
     return tuple(sorted(filter(moved.get, moved), key=lambda name: (-moved[name], name)))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import NOTHING, Profile
 from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
 from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.counts.standardize import standardize, standardize_profile
 from pytest_instrcount.counts.task import TaskSpec
-
-_NOTHING = Row(0, 0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CallgrindStats:
     """Counts of a statement, over all its runs, and of the same runs of nothing (the baseline).
 
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> profile = Profile(500, {"/a/x.c:f": Row(500, 1)}, {}, {"/a/x.c:f": 500})
     >>> stats = CallgrindStats.from_profiles(
     ...     TaskSpec("f()", ""), 1, profile, None, built_with_debug_symbols=True, callgrind_out=None
@@ -145,7 +144,7 @@ def _counts(profile: Profile, *, inclusive: bool) -> FunctionCounts:
     names = profile.inclusive.keys() if inclusive else profile.rows.keys() | profile.callers.keys()
     rows = []
     for name in names:
-        row = profile.rows.get(name, _NOTHING)
+        row = profile.rows.get(name, NOTHING)
         count = profile.inclusive[name] if inclusive else row.ir
         rows.append(FunctionCount(count, name, row.calls, _entries(profile, name)))
     # sorted, and without rows of nothing

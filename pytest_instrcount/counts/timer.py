@@ -17,7 +17,8 @@ from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.compiled import compile_program, program_source
 from pytest_instrcount.callgrind.launch import Launch, count_program
 from pytest_instrcount.callgrind.loop import STATEMENT, statement_code
-from pytest_instrcount.callgrind.parse import Profile, parse_profile
+from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.callgrind.profile import Profile
 from pytest_instrcount.callgrind.statement import DUMPS, PLAIN, WARM_UP
 from pytest_instrcount.callgrind.statements import Order, Surroundings, count_statement
 from pytest_instrcount.counts.copied import (
@@ -253,7 +254,7 @@ class Timer:
 def has_debug_symbols(profile: Profile) -> bool:
     """Whether the source files of most of what was counted are known.
 
-    >>> from pytest_instrcount.callgrind.parse import Row
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> has_debug_symbols(Profile(9, {"a.c:f": Row(6, 1), "???:0x51f6f0 [python3]": Row(3, 1)}))
     True
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from pytest_instrcount.callgrind.parse import Profile
+from pytest_instrcount.callgrind.profile import Profile
 from pytest_instrcount.counts.rules import MEMORY, rule_of
 
 #: Kinds of work, in the order in which they are shown.
@@ -66,7 +66,7 @@ def count_work(profile: Profile) -> dict[str, int]:
     An allocation is what a program asks for: what the allocator does within itself is its affair, and
     so is whether a free list had one at hand.
 
-    >>> from pytest_instrcount.callgrind.parse import Row
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> callers = {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(210, 3), "obmalloc.c:g": Row(9, 1)}}
     >>> count_work(Profile(210, {}, callers))
     {'allocations': 3}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import Taken, clean
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.standardize import standardize_profile

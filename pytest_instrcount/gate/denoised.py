@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import MEASURED, Cleaned, Noise, clean, wavering_functions
 from pytest_instrcount.counts.rules import KINDS, MEMORY, METHODS, SEARCHING, STRINGS, runs_programs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.work import count_work
 
 #: The ways a test is kept apart from the others: forked from the zygote, or a process of its own.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_instrcount.blame.tree import UNITS, CallTree
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.denoised import Denoised, denoise_layouts

@@ -9,7 +9,7 @@ from typing import overload
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.sums import Stacks
-from pytest_instrcount.trace.table import Layout, render_table
+from pytest_instrcount.trace.table import Tabled
 from pytest_instrcount.trace.timeline import ASYNC, Recorded, Timeline
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -65,12 +65,17 @@ class FunctionEventAvg:
         return self.cpu_time_total / self.count if self.count else 0.0
 
 
-class AverageList(Sequence[FunctionEventAvg]):
+class AverageList(Sequence[FunctionEventAvg], Tabled):
     """A row per function or range, in order of their first events.
 
     >>> averages = AverageList([FunctionEventAvg("f", count=2), FunctionEventAvg("g", count=1)])
     >>> averages.total_average().count
     3
+    >>> print(AverageList([FunctionEventAvg("f", count=1, total_ns=500, self_ns=500)]).table())
+    Name      Self CPU %    Self CPU    CPU total %    CPU total    CPU time avg    # of Calls
+    ------  ------------  ----------  -------------  -----------  --------------  ------------
+    f            100.00%     0.500us        100.00%      0.500us         0.500us             1
+    Self CPU time total: 0.500us
     """
 
     def __init__(
@@ -122,30 +127,8 @@ class AverageList(Sequence[FunctionEventAvg]):
             memory,
         )
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_name_column_width: int = 55,
-        max_src_column_width: int = 75,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """A row per function or range; the arguments are those of `EventList.table`.
-
-        >>> print(AverageList([FunctionEventAvg("f", count=1, total_ns=500, self_ns=500)]).table())
-        Name      Self CPU %    Self CPU    CPU total %    CPU total    CPU time avg    # of Calls
-        ------  ------------  ----------  -------------  -----------  --------------  ------------
-        f            100.00%     0.500us        100.00%      0.500us         0.500us             1
-        Self CPU time total: 0.500us
-        """
-        layout = Layout(
-            sort_by, row_limit, max_name_column_width, max_src_column_width,
-            max_shapes_column_width, header, top_level_events_only,
-        )  # fmt: skip
-        total = sum(average.self_ns for average in self)
-        return render_table(self, layout, self._recorded, total)
+    def _tabled(self) -> tuple[AverageList, Recorded, int]:
+        return self, self._recorded, sum(average.self_ns for average in self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ Callbacks = dict[str, Callable[..., object]]
 #: length, and the stream.
 Lane = tuple[list[object], "array[int]", Iterator[None], Stream]
 
+_PYTHON_EVENTS = ("PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD", "PY_UNWIND", "PY_THROW")
+_C_EVENTS = ("CALL", "C_RETURN", "C_RAISE")
+
 
 def counting_callbacks(
     stream: Stream, next_marks: Callable[[Mark], Iterator[Mark]], functions: CFunctions | None
@@ -64,14 +67,7 @@ def counting_callbacks(
         objs.append(CLOSE if type(error) is GeneratorExit else THROW)
         objs.append(code)
 
-    made: Callbacks = {
-        "PY_START": enter,
-        "PY_RETURN": leave,
-        "PY_RESUME": resume,
-        "PY_YIELD": suspend,
-        "PY_UNWIND": unwind,
-        "PY_THROW": throw,
-    }
+    made: Callbacks = dict(zip(_PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
     if functions is None:
         return made
     find = functions.find
@@ -98,7 +94,7 @@ def counting_callbacks(
             objs.append(UNWIND)
             objs.append(function)
 
-    return made | {"CALL": c_enter, "C_RETURN": c_leave, "C_RAISE": c_raise}
+    return made | dict(zip(_C_EVENTS, (c_enter, c_leave, c_raise)))
 
 
 def thread_callbacks(
@@ -199,14 +195,7 @@ def thread_callbacks(
             times.append(clock())
         objs.append(code)
 
-    made: Callbacks = {
-        "PY_START": enter,
-        "PY_RETURN": leave,
-        "PY_RESUME": resume,
-        "PY_YIELD": suspend,
-        "PY_UNWIND": unwind,
-        "PY_THROW": throw,
-    }
+    made: Callbacks = dict(zip(_PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
     if functions is None:
         return made
     find = functions.find
@@ -234,7 +223,7 @@ def thread_callbacks(
         if function is not None:
             leave_as(UNWIND, function)
 
-    return made | {"CALL": c_enter, "C_RETURN": c_leave, "C_RAISE": c_raise}
+    return made | dict(zip(_C_EVENTS, (c_enter, c_leave, c_raise)))
 
 
 def watching(

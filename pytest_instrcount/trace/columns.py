@@ -133,8 +133,41 @@ class ReplayStats:
     stopped_ns: int = 0
 
 
+#: Plain numbers: an enum costs too much in a loop.
+RESUMED = int(Flag.RESUME | Flag.THROW | Flag.CLOSE)
+NOT_A_CALL = RESUMED | int(Flag.START_FRAME)
+LEFT_BY_ERROR = int(Flag.ERROR)
+
+
+class CountedRows:
+    """What a row of columns counts as: itself, or all that was folded into it."""
+
+    __slots__ = ()
+
+    flags: array[int]
+    folded: Mapping[int, Folded]
+
+    def calls(self, row: int) -> int:
+        """How many calls a row stands for: 1, or 0 for a resume or a start frame."""
+        if self.folded and row in self.folded:
+            return self.folded[row].calls
+        return 0 if self.flags[row] & NOT_A_CALL else 1
+
+    def resumes(self, row: int) -> int:
+        """How many resumes of a generator or coroutine a row stands for."""
+        if self.folded and row in self.folded:
+            return self.folded[row].resumes
+        return 1 if self.flags[row] & RESUMED else 0
+
+    def errors(self, row: int) -> int:
+        """How many of its calls and resumes were left by an exception."""
+        if self.folded and row in self.folded:
+            return self.folded[row].errors
+        return 1 if self.flags[row] & LEFT_BY_ERROR else 0
+
+
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(CountedRows):
     """All rows, in start order: the index of a row is its id, and is larger than its parent's.
 
     Arrays are of equal length and must not be changed.
@@ -166,24 +199,6 @@ class Columns:
     def __len__(self) -> int:
         return len(self.key)
 
-    def calls(self, row: int) -> int:
-        """How many calls a row stands for: 1, or 0 for a resume or a start frame."""
-        if self.folded and row in self.folded:
-            return self.folded[row].calls
-        return 0 if self.flags[row] & NOT_A_CALL else 1
-
-    def resumes(self, row: int) -> int:
-        """How many resumes of a generator or coroutine a row stands for."""
-        if self.folded and row in self.folded:
-            return self.folded[row].resumes
-        return 1 if self.flags[row] & RESUMED else 0
-
-    def errors(self, row: int) -> int:
-        """How many of its calls and resumes were left by an exception."""
-        if self.folded and row in self.folded:
-            return self.folded[row].errors
-        return 1 if self.flags[row] & Flag.ERROR else 0
-
     def ns(self, row: int) -> int:
         """Inclusive nanoseconds; 0 without a clock."""
         if not self.clock:
@@ -191,8 +206,3 @@ class Columns:
         if self.folded and row in self.folded:
             return self.folded[row].ns
         return self.end[row] - self.start[row]
-
-
-#: Plain numbers: an enum costs too much in a loop.
-RESUMED = int(Flag.RESUME | Flag.THROW | Flag.CLOSE)
-NOT_A_CALL = RESUMED | int(Flag.START_FRAME)

@@ -14,11 +14,11 @@ from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.function_event import FunctionEvent
 from pytest_instrcount.trace.sums import child_index, self_memory, self_times
-from pytest_instrcount.trace.table import Layout, render_table
-from pytest_instrcount.trace.timeline import Timeline
+from pytest_instrcount.trace.table import Tabled
+from pytest_instrcount.trace.timeline import Recorded, Timeline
 
 
-class EventList(Sequence[FunctionEvent], Exporter):
+class EventList(Sequence[FunctionEvent], Exporter, Tabled):
     """All events of a recording, in order of start: to sum up, show and export.
 
     >>> len(EventList()), EventList().self_cpu_time_total
@@ -93,27 +93,8 @@ class EventList(Sequence[FunctionEvent], Exporter):
         """
         return self.key_averages().total_average()
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_name_column_width: int = 55,
-        max_src_column_width: int = 75,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """A row per event; `key_averages` has a row per function.
-
-        ``sort_by`` is one of "cpu_time_total", "self_cpu_time_total", "cpu_time", "count",
-        "cpu_memory_usage" and "self_cpu_memory_usage", largest first; None is the order of start.
-        ``row_limit=-1`` shows all. Raises InstrcountError (slug "profile-table") for other values.
-        """
-        layout = Layout(
-            sort_by, row_limit, max_name_column_width, max_src_column_width,
-            max_shapes_column_width, header, top_level_events_only,
-        )  # fmt: skip
-        return render_table(self, layout, self.timeline.recorded, sum(self.self_ns))
+    def _tabled(self) -> tuple[EventList, Recorded, int]:
+        return self, self.timeline.recorded, sum(self.self_ns)
 
     @cached_property
     def self_ns(self) -> array[int]:

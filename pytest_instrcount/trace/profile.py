@@ -15,6 +15,7 @@ from pytest_instrcount.trace.events import EventList
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.recognize import Recognizer, with_builtin
 from pytest_instrcount.trace.session import Session
+from pytest_instrcount.trace.table import Tabled
 from pytest_instrcount.trace.timeline import Recorded, Timeline
 from pytest_instrcount.trace.traced_memory import SizedTracer, TracedSession
 from pytest_instrcount.trace.tracer import TraceOptions
@@ -49,7 +50,7 @@ class ProfileStats:
     build_seconds: float = 0.0
 
 
-class profile(Exporter):
+class profile(Exporter, Tabled):
     """Records all calls and ranges of a with-block: to sum up, show and export.
 
     ``record_shapes``: shapes of what `record_function` is given. ``with_stack``: stacks with files
@@ -197,26 +198,8 @@ class profile(Exporter):
         """The sum of all events."""
         return self.function_events.total_average()
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_name_column_width: int = 55,
-        max_src_column_width: int = 75,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """A row per event; see `EventList.table`."""
-        return self.function_events.table(
-            sort_by,
-            row_limit,
-            max_name_column_width,
-            max_src_column_width,
-            max_shapes_column_width,
-            header,
-            top_level_events_only,
-        )
+    def _tabled(self) -> tuple[EventList, Recorded, int]:
+        return self.function_events._tabled()
 
 
 @dataclass(slots=True)

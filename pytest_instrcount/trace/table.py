@@ -124,6 +124,37 @@ def render_table(
     return "\n".join(line.rstrip() for line in lines)
 
 
+class Tabled:
+    """What can be shown as a table of events."""
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_name_column_width: int = 55,
+        max_src_column_width: int = 75,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """A row per event; of `key_averages`, a row per function or range.
+
+        ``sort_by`` is one of "cpu_time_total", "self_cpu_time_total", "cpu_time", "count",
+        "cpu_memory_usage" and "self_cpu_memory_usage", largest first; None is the order of start.
+        ``row_limit=-1`` shows all. Raises InstrcountError (slug "profile-table") for other values.
+        """
+        rows, recorded, self_total_ns = self._tabled()
+        layout = Layout(
+            sort_by, row_limit, max_name_column_width, max_src_column_width,
+            max_shapes_column_width, header, top_level_events_only,
+        )  # fmt: skip
+        return render_table(rows, layout, recorded, self_total_ns)
+
+    def _tabled(self) -> tuple[Sequence[Summary], Recorded, int]:
+        """The rows, what was recorded of them, and their time, each nanosecond once."""
+        raise NotImplementedError
+
+
 _LEFT = dict.fromkeys(("Name", "Input Shapes", "Module", "Source Location"), "left")
 
 

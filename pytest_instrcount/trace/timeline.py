@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_instrcount.trace.columns import NOT_A_CALL, RESUMED, Flag, Folded
+from pytest_instrcount.trace.columns import CountedRows, Folded
 
 #: A bit of the column ``flags`` beside those of `Flag`: the event stands beside the tree, since it
 #: overlaps another one or ended on another thread.
@@ -134,7 +134,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(CountedRows):
     """Columns of equal length, a row per event, in order of start; times in ns of one clock.
 
     A parent's row comes before its children's, lies on their track, and encloses their times. The
@@ -177,24 +177,6 @@ class Timeline:
         firsts += [mark.at_ns for mark in self.marks]
         firsts += [sample.at_ns for sample in self.memory]
         return min(firsts, default=0)
-
-    def calls(self, row: int) -> int:
-        """1 if the row is a call or a range, 0 if it goes on with one, or began before."""
-        if self.folded and row in self.folded:
-            return self.folded[row].calls
-        return 0 if self.flags[row] & NOT_A_CALL else 1
-
-    def resumes(self, row: int) -> int:
-        """1 if a generator or coroutine goes on here."""
-        if self.folded and row in self.folded:
-            return self.folded[row].resumes
-        return 1 if self.flags[row] & RESUMED else 0
-
-    def errors(self, row: int) -> int:
-        """1 if it was left by an exception."""
-        if self.folded and row in self.folded:
-            return self.folded[row].errors
-        return 1 if self.flags[row] & Flag.ERROR else 0
 
     def ns(self, row: int) -> int:
         """From start to end."""

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_instrcount.blame.tree import FunctionCost
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.blame.contexts import Function, parse_names, tree_from
 from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, FunctionCost
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import Noise, Taken
 from pytest_instrcount.counts.rules import RULES_VERSION, rule_of
 from pytest_instrcount.gate.baseline import Found, Missing, to_baseline

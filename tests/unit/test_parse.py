@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import Profile, Row, parse_profile, read_total
+from pytest_instrcount.callgrind.parse import parse_profile, read_total
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 
 DATA = Path(__file__).parent.parent / "data" / "callgrind"

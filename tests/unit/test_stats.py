@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import pytest_instrcount
-from pytest_instrcount.callgrind.parse import Profile, Row, parse_profile
+from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
 from pytest_instrcount.counts.noise import Noise, clean
 from pytest_instrcount.counts.rules import rule_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import Row
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing, to_baseline

@@ -19,7 +19,7 @@ from pytest_instrcount.callgrind import requests, statements
 from pytest_instrcount.callgrind.compiled import compile_program, find_compiler, program_source
 from pytest_instrcount.callgrind.launch import Launch
 from pytest_instrcount.callgrind.loop import BLOCK, statement_code, written_out
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.callgrind.statement import DUMPS
 from pytest_instrcount.counts.copied import check_globals, send_globals
 from pytest_instrcount.counts.timer import has_debug_symbols

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import Profile, Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import find_noise, wavering_functions
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.compare import gate_counts

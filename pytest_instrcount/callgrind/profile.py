@@ -1,0 +1,123 @@
+"""What Callgrind counted, as data: per function and per caller; added up, subtracted, renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one function cost: ``ir`` instructions of its own, in ``calls`` calls."""
+
+    #: exclusive: without the functions it called, with what was inlined into it
+    ir: int
+    #: from all call sites, recursive ones too; 0 if it was running before counting began
+    calls: int
+
+
+NOTHING = Row(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Counts of one dump, or of a difference of two: then numbers can be negative.
+
+    >>> rows = {"a.c:f": Row(7, 1), "b.c:g": Row(3, 1)}
+    >>> (Profile(10, rows) - Profile(3, {"b.c:g": Row(3, 1)})).rows
+    {'a.c:f': Row(ir=7, calls=1)}
+    """
+
+    #: sum of all rows, in instructions
+    total: int
+    #: ``file:function`` -> counts; ``???:function [object]`` where the source file is not known
+    rows: Mapping[str, Row]
+    #: called function -> calling function -> calls, and what they cost with all that they called;
+    #: deeper levels of a recursion are merged
+    callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
+    #: function -> instructions of its outermost activations with all that they called
+    inclusive: Mapping[str, int] = field(default_factory=dict)
+
+    def __sub__(self, other: Profile) -> Profile:
+        """Row by row; rows that become (0, 0) vanish."""
+        if not isinstance(other, Profile):
+            return NotImplemented
+        return _added(((self, 1), (other, -1)))
+
+
+def sum_profiles(profiles: Iterable[Profile]) -> Profile:
+    """Add up, row by row; nothing at all is a total of 0.
+
+    >>> sum_profiles([Profile(7, {"a.c:f": Row(7, 1)}), Profile(5, {"a.c:f": Row(5, 1)})]).rows
+    {'a.c:f': Row(ir=12, calls=2)}
+    """
+    return _added((profile, 1) for profile in profiles)
+
+
+def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
+    """The profile under other names; functions that come to share one are added up.
+
+    What one of them calls of the others is in its inclusive count already, and is added once.
+
+    >>> rename_profile(Profile(3, {"a.c:f": Row(1, 1), "b.c:f": Row(2, 1)}), lambda name: "f").rows
+    {'f': Row(ir=3, calls=2)}
+    """
+    new = {name: rename(name) for name in profile.rows.keys() | profile.inclusive.keys()}
+    rows: dict[str, Row] = {}
+    for name, row in profile.rows.items():
+        before = rows.get(new[name], NOTHING)
+        rows[new[name]] = Row(before.ir + row.ir, before.calls + row.calls)
+    callers: dict[str, dict[str, Row]] = {}
+    for name, made in profile.callers.items():
+        mine = callers.setdefault(new.get(name) or rename(name), {})
+        for caller, edge in made.items():
+            short = new.get(caller) or rename(caller)
+            before = mine.get(short, NOTHING)
+            mine[short] = Row(before.ir + edge.ir, before.calls + edge.calls)
+    return Profile(profile.total, rows, callers, _renamed_inclusive(profile, new))
+
+
+def _renamed_inclusive(profile: Profile, new: Mapping[str, str]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    largest: dict[str, int] = {}
+    for name, ir in profile.inclusive.items():
+        short = new[name]
+        sums[short] = sums.get(short, 0) + ir
+        largest[short] = max(largest.get(short, ir), ir)
+    for called, made in profile.callers.items():
+        for caller, edge in made.items():
+            short = new.get(called, "")
+            if caller != called and short in sums and new.get(caller) == short:
+                # the edge may have levels of a recursion in it that the sum has not
+                sums[short] = max(sums[short] - edge.ir, largest[short])
+    return sums
+
+
+def _added(signed: Iterable[tuple[Profile, int]]) -> Profile:
+    total = 0
+    ir: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    edges: dict[str, dict[str, Row]] = {}
+    inclusive: dict[str, int] = {}
+    for profile, sign in signed:
+        total += sign * profile.total
+        for name, row in profile.rows.items():
+            ir[name] = ir.get(name, 0) + sign * row.ir
+            calls[name] = calls.get(name, 0) + sign * row.calls
+        for name, made in profile.callers.items():
+            mine = edges.setdefault(name, {})
+            for caller, edge in made.items():
+                before = mine.get(caller, NOTHING)
+                mine[caller] = Row(before.ir + sign * edge.ir, before.calls + sign * edge.calls)
+        for name, cost in profile.inclusive.items():
+            inclusive[name] = inclusive.get(name, 0) + sign * cost
+    return Profile(
+        total,
+        {name: Row(ir[name], calls[name]) for name in ir if ir[name] or calls[name]},
+        {
+            name: kept
+            for name, made in edges.items()
+            if (kept := {caller: edge for caller, edge in made.items() if edge != NOTHING})
+        },
+        {name: cost for name, cost in inclusive.items() if cost},
+    )

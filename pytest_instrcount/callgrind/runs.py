@@ -1,0 +1,168 @@
+"""What the supervisor has in hand: tests, the processes that they run in, and what those say."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from pytest_instrcount.callgrind.channel import REPETITION, Channel, Message
+from pytest_instrcount.callgrind.process import Parent, Valgrind
+from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
+
+#: A test file, and the layout of memory in which it is imported.
+FileKey: TypeAlias = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class Test:
+    """One test to measure, as pytest asked for it."""
+
+    index: int
+    order: Message
+    tries: int = 0
+    recompiled: bool = False
+    threads: bool = False
+    #: What killed the zygote under it, the last time.
+    why: str = ""
+
+    @property
+    def path(self) -> str:
+        return str(self.order["path"])
+
+    @property
+    def file(self) -> FileKey:
+        """The child that can run it: one for each layout of memory."""
+        return self.path, int(self.order["layout"])
+
+    @property
+    def alone(self) -> bool:
+        """Whether it needs a process of its own."""
+        return self.threads or self.order["isolation"] == "process"
+
+
+@dataclass(slots=True, eq=False)
+class FileChild:
+    """A fork of the zygote that has one test file imported."""
+
+    key: FileKey
+    parent: Parent
+    valgrind: Valgrind
+    deadline: float
+    #: Set where the whole process belongs to one test.
+    only: Test | None = None
+    collected: Message | None = None
+    running: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """One test that is being measured now: what its process says, is told, and leaves behind."""
+
+    test: Test
+    parent: Parent
+    file: FileChild
+    deadline: float
+    output_start: int
+    child: str
+    #: Where Callgrind writes its dumps.
+    folder: Path
+    pidfd: int = -1
+    result: Message | None = None
+    timed_out: bool = False
+    piloted: bool = False
+    #: The process that counts, a fork of the child or the child itself.
+    counter: int = 0
+    #: Warm-up and calls that the test itself wants.
+    insists: tuple[int | None, int | None] = (None, None)
+    #: Warm-up and calls that it was told to make.
+    chosen: tuple[int, int] = (0, 0)
+    counted: list[int] | None = None
+    wanted_dumps: list[int] = field(default_factory=list)
+    counted_dumps: list[str] = field(default_factory=list)
+    #: Which address stands for which Python function, where that was asked for.
+    names: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    @property
+    def pid(self) -> int:
+        return self.parent.pid
+
+    @property
+    def channel(self) -> Channel:
+        return self.parent.channel
+
+    def take(self, message: Message, presentation: Message) -> None:
+        """One message of the process; ``presentation`` is what it is told when it asks."""
+        if message["kind"] == "pilot":
+            self.counter = int(message["pid"])
+            self.insists = message["warmup"], message["calls"]
+        elif message["kind"] == "ask":
+            self.answer_pilot()
+        elif message["kind"] == "counted":
+            self.note_count(message["iterations"], apart=message["apart"])
+        elif message["kind"] == "problem":
+            self.problem = message["why"]
+        elif message["kind"] == "presentation":
+            self.channel.send(presentation)
+        else:
+            self.result = message
+
+    def answer_pilot(self) -> None:
+        """Say how often to repeat: as the test insists, as the order says, or by the pilot's count."""
+        order = self.test.order
+        self.piloted = bool(order["pilot"]) and None in self.insists
+        total = read_pilot(self.dumps()) if self.piloted else 0
+        warmup, calls = (
+            mine if mine is not None else theirs
+            for mine, theirs in zip(self.insists, (order["warmup"], order["calls"]), strict=True)
+        )
+        chosen = self.chosen = choose_repetition(total, warmup, calls)
+        self.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
+
+    def note_count(self, iterations: int, *, apart: bool) -> None:
+        """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
+        warmup, calls = self.chosen
+        self.counted = [warmup, calls * iterations]
+        skipped = 3 if self.piloted else 0
+        self.wanted_dumps = [skipped, skipped + 1]
+        if apart:  # one when the switch goes on, one when it goes off
+            self.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
+
+    def dumps(self) -> list[Path]:
+        """The dumps of a child, in the order in which they were made."""
+        stem = self.folder / f"out.{self.counter}"
+        found: list[Path] = []
+        while (path := stem.with_name(f"{stem.name}.{len(found) + 1}")).exists():
+            found.append(path)
+        return found
+
+    def stubs(self) -> list[Path]:
+        """The empty files that Callgrind opens for each process, and leaves when it is killed."""
+        return [self.folder / f"out.{pid}" for pid in (self.pid, self.counter)]
+
+    def keep_counted(self) -> None:
+        """Delete all that Callgrind wrote but the dumps that count."""
+        wanted = [path for n, path in enumerate(self.dumps()) if n in self.wanted_dumps]
+        self.counted_dumps = [str(path) for path in wanted]
+        for path in {*self.dumps(), *self.stubs()}.difference(wanted):
+            path.unlink(missing_ok=True)
+
+
+@dataclass(slots=True, eq=False)
+class Starting:
+    """A Valgrind process on its way to its first order; ``only`` is set where it is for one test."""
+
+    valgrind: Valgrind
+    deadline: float
+    only: Test | None = None
+
+
+def child_name(name: str, layout: int = 0) -> str:
+    """What a child is called: the same in every run, since tests may put it into paths and names.
+
+    Other layouts have others: they run side by side.
+    """
+    text = f"{name}\0{layout}" if layout else name
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
