@@ -1,1 +1,4 @@
-"""What a run says: RunSummary -> lines of text, or a dict for JSON. Pure, but for writing files."""
+"""What a run says: RunSummary -> lines of text, a dict for JSON, a page.
+
+Pure, but for writing files and for reading git's log.
+"""

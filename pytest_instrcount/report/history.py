@@ -1,0 +1,183 @@
+"""What the baselines of earlier commits said, from git's log: points of a plot.
+
+git is asked for all files of a folder at once: three processes, however many files there are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TypedDict
+
+from pytest_instrcount.gate.measurement import per_call
+from pytest_instrcount.gate.schema import LARGEST_FILE
+
+#: How many points a file has at most: the newest.
+_MOST_POINTS = 50
+#: How many commits of the folder are looked through for them.
+_MOST_COMMITS = 2_000
+_SECONDS = 60
+#: What a hook of git sets for its own repository, which need not be the baselines' (see
+#: `git rev-parse --local-env-vars`).
+_OF_ANOTHER_REPOSITORY = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_GRAFT_FILE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    )
+)
+
+
+class Point(TypedDict):
+    """What one commit stored for a test."""
+
+    #: the commit's full hash
+    commit: str
+    #: when it was made, ISO 8601
+    date: str
+    #: instructions per call, denoised where the baseline has that
+    ir: int
+
+
+def read_history(path: Path) -> list[Point]:
+    """The counts that commits stored in one baseline, as `read_histories` gives them.
+
+    >>> read_history(Path("/no/such/folder/test_a-3d491c41.json"))
+    []
+    """
+    return read_histories([path])[path]
+
+
+def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
+    """For each baseline the counts that commits stored in it, the oldest first, the newest 50.
+
+    Commits are those of the first parents: of a merged branch, what the merge brought. A list is
+    empty where git has nothing to say: no git, no repository, a shallow clone (whose first commit
+    would look as if it had changed everything), a file that was never committed.
+    """
+    histories: dict[Path, list[Point]] = {path: [] for path in paths}
+    if not paths:
+        return histories
+    full = {path: Path(os.path.abspath(path)) for path in histories}
+    folder = Path(os.path.commonpath([path.parent for path in full.values()]))
+    try:
+        shallow = _git(folder, "rev-parse", "--is-shallow-repository")
+        if shallow.strip() != b"false" or not folder.is_dir():
+            return histories
+        found = _commits_of_files(folder)
+        wanted = {blob for entries in found.values() for _, _, blob in entries}
+        counts = _read_counts(folder, sorted(wanted))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return histories
+    for path, points in histories.items():
+        entries = found.get(full[path].relative_to(folder).as_posix(), [])
+        points += [
+            Point(commit=commit, date=date, ir=counts[blob])
+            for commit, date, blob in reversed(entries)
+            if blob in counts
+        ]
+    return histories
+
+
+def _command(folder: Path, *arguments: str) -> list[str]:
+    return ["git", "-C", str(folder), *arguments]
+
+
+def _surroundings() -> Mapping[str, str]:
+    kept = {name: text for name, text in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
+    # of a partial clone nothing is downloaded
+    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    return subprocess.run(
+        _command(folder, *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_surroundings(),
+        timeout=_SECONDS,
+        check=True,
+    ).stdout
+
+
+def _commits_of_files(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
+    """Path below the folder -> commit, date and blob, the newest first."""
+    text = _git(
+        folder,
+        *("-c", "log.diffMerges=first-parent", "-c", "log.showSignature=false"),
+        *("log", f"--max-count={_MOST_COMMITS}", "--first-parent", "-m", "--format=%H %cI"),
+        *("--raw", "--no-abbrev", "--no-renames", "--relative", "-z", "--", "."),
+    )
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    commit = date = ""
+    fields = iter(text.decode("utf-8", "surrogateescape").split("\0"))
+    for field in map(str.strip, fields):
+        if field.startswith(":"):  # :100644 100644 <old blob> <new blob> M, then the path
+            *_, blob, status = field.split(" ")
+            entries = found.setdefault(next(fields), [])
+            if status != "D" and len(entries) < _MOST_POINTS:
+                entries.append((commit, date, blob))
+        elif field:
+            commit, date = field.split(" ")
+    return found
+
+
+def _read_counts(folder: Path, blobs: Sequence[str]) -> dict[str, int]:
+    """Blob -> what the baseline in it counts; without those that are no baselines."""
+    counts: dict[str, int] = {}
+    with tempfile.TemporaryFile() as names:  # a pipe would block: git answers as it reads
+        names.write("".join(f"{blob}\n" for blob in blobs).encode())
+        names.seek(0)
+        with subprocess.Popen(
+            _command(folder, "cat-file", "--batch"),
+            stdin=names,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_surroundings(),
+        ) as process:
+            assert process.stdout is not None
+            for blob, text in _answers(process.stdout):
+                ir = _count_of(text)
+                if ir is not None:
+                    counts[blob] = ir
+    return counts
+
+
+def _answers(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """Blob and content, of what ``git cat-file --batch`` answers; what is missing has none."""
+    for line in stream:
+        name, kind, *size = line.decode().split()
+        if not size:
+            continue
+        text = stream.read(int(size[0]) + 1)[:-1]
+        if kind == "blob" and len(text) <= LARGEST_FILE:
+            yield name, text
+
+
+def _count_of(text: bytes) -> int | None:
+    """Instructions per call of a baseline of any schema, None if it is none.
+
+    Not `parse_baseline`: old files may be of releases that checked less, and there are many.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    denoised, calls, ir = found.get("denoised"), found.get("calls"), found.get("ir")
+    total = denoised.get("total") if isinstance(denoised, dict) else None
+    if type(total) is int and type(calls) is int and calls > 0:
+        return per_call(total, calls)
+    return ir if type(ir) is int else None

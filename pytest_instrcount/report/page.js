@@ -1,0 +1,260 @@
+"use strict";
+
+// The page: all tests, or one of them, by the fragment of the address.
+
+const RUN = JSON.parse(document.getElementById("run").textContent);
+const WORST_FIRST = ["regressed", "failed", "nondeterministic", "incomparable", "new", "stale",
+  "improved", "unchanged"];
+const PREFIX = "#test=";
+const overview = document.getElementById("overview");
+const details = document.getElementById("details");
+
+// A surrogate without its other half cannot be in an address.
+const fragment = (test) => PREFIX + encodeURIComponent(test.nodeid.replace(/\p{Cs}/gu, "\ufffd"));
+const BY_FRAGMENT = new Map([...RUN.tests].reverse().map((test) => [fragment(test), test]));
+
+function badge(verdict) {
+  const kind = WORST_FIRST.includes(verdict) ? verdict : "other";
+  return h("span", { class: `badge ${kind}` }, shown(verdict));
+}
+
+function detects(fraction) {
+  return fraction == null ? NOTHING : `\u2265 ${share(fraction)}`;
+}
+
+// ---- all tests
+
+const links = new Map();
+let tests = null;
+let left = null;
+
+function severity(test) {
+  const place = WORST_FIRST.indexOf(test.verdict);
+  return place < 0 ? WORST_FIRST.length : place;
+}
+
+function testLink(test) {
+  const link = h("a", { href: fragment(test), class: "name" }, shown(test.nodeid));
+  links.set(test, link);
+  return link;
+}
+
+function drawOverview() {
+  const rows = [...RUN.tests].sort((a, b) =>
+    severity(a) - severity(b) || Math.abs(b.delta ?? 0) - Math.abs(a.delta ?? 0));
+  const verdicts = new Map();
+  for (const { verdict } of rows) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
+  const choice = h("select", { "aria-label": "Verdict", onchange: () => tests.draw() },
+    h("option", { value: "" }, "all verdicts"),
+    [...verdicts].map(([verdict, number]) =>
+      h("option", { value: verdict }, `${shown(verdict)} (${number})`)));
+  tests = new Table({
+    label: "Tests", noun: "test", rows, tools: [choice], sorted: [1, "ascending"], most: 2000,
+    text: (test) => `${test.nodeid} ${shown(test.nodeid)} ${test.verdict}`,
+    open: (test) => { location.hash = fragment(test); },
+    columns: [
+      { title: "test", value: (test) => test.nodeid, cell: testLink },
+      { title: "verdict", value: severity, cell: (test) => badge(test.verdict) },
+      { title: "baseline Ir", number: true, value: (test) => test.baseline_ir, cell: (test) => count(test.baseline_ir) },
+      { title: "now", number: true, value: (test) => test.ir, cell: (test) => count(test.ir) },
+      { title: "delta", number: true, value: (test) => test.delta, cell: (test) => percent(test.delta) },
+      { title: "limit", number: true, wraps: true, value: (test) => test.limit, cell: (test) => shown(test.limit) },
+      { title: "detects", number: true, value: (test) => test.detects, cell: (test) => detects(test.detects) },
+    ],
+  });
+  tests.also = (test) => !choice.value || test.verdict === choice.value;
+  overview.append(
+    h("h1", { tabindex: "-1" }, "Tests"),
+    h("p", { class: "totals" }, [...verdicts].map(([verdict, number]) =>
+      h("span", {}, `${count(number)} `, badge(verdict)))),
+    tests.element,
+    h("h2", {}, "Environment"), ...environment());
+}
+
+// The facts of this run, and of each what baselines have instead.
+function environment() {
+  const others = new Map();
+  for (const test of RUN.tests) {
+    for (const [fact, before] of test.differences ?? []) {
+      const values = others.get(fact) ?? others.set(fact, new Map()).get(fact);
+      values.set(before, (values.get(before) ?? 0) + 1);
+    }
+  }
+  const facts = new Map(Object.entries(RUN.environment));
+  for (const fact of others.keys()) if (!facts.has(fact)) facts.set(fact, null);
+  const rows = [...facts].sort(([a], [b]) => others.has(b) - others.has(a));
+  const instead = (fact) => [...others.get(fact) ?? []].map(([value, number]) =>
+    h("div", {}, h("code", {}, shown(value)), ` in ${count(number)} test${number === 1 ? "" : "s"}`));
+  return [
+    h("p", {}, others.size ? `${others.size} of ${facts.size} facts differ from those of baselines.`
+      : "No fact differs from those of the baselines."),
+    h("div", { class: "scroll", role: "region", "aria-label": "Environment", tabindex: "0" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["fact", "this run", "baselines that differ"].map((title) =>
+        h("th", { scope: "col" }, title)))),
+      h("tbody", {}, rows.map(([fact, value]) => h("tr", { class: others.has(fact) ? "differs" : null },
+        h("th", { scope: "row" }, shown(fact)),
+        h("td", {}, value == null ? NOTHING : h("code", {}, shown(value))),
+        h("td", {}, others.has(fact) ? instead(fact) : NOTHING)))))),
+  ];
+}
+
+// ---- one test
+
+function drawDetails(test) {
+  const more = JSON.parse(document.getElementById(`test-${RUN.tests.indexOf(test)}`).textContent);
+  const order = tests.found();
+  const at = order.indexOf(test);
+  const step = (title, other) => other && h("a", { href: fragment(other) }, title);
+  details.replaceChildren(
+    h("nav", { "aria-label": "Tests" }, h("a", { href: "#" }, "All tests"),
+      step("Previous", at < 0 ? null : order[at - 1]) ?? null, step("Next", at < 0 ? null : order[at + 1]) ?? null),
+    h("h1", { tabindex: "-1", class: "name" }, shown(test.nodeid)),
+    h("div", { class: "columns" },
+      h("section", {}, numbers(test, more), differences("Environment", test.differences),
+        differences("Packages changed", more.packages)),
+      h("section", {}, h("h2", {}, "History"), historyPlot(more.history))),
+    ...pythonParts(more.python),
+    h("h2", {}, "C functions"),
+    functions("C functions", more.functions, "Ir"));
+}
+
+function numbers(test, { spread }) {
+  const middle = test.baseline_ir || test.ir;
+  const wide = spread && middle ? ` (${share((spread[1] - spread[0]) / middle)})` : "";
+  const pairs = [
+    ["Verdict", badge(test.verdict)],
+    ["Baseline", `${count(test.baseline_ir)} Ir`],
+    ["Now", `${count(test.ir)} Ir`],
+    ["Delta", percent(test.delta)],
+    ["Limit", shown(test.limit)],
+    ["Detects", detects(test.detects)],
+    ["Noise spread", spread ? `${count(spread[0])} to ${count(spread[1])} Ir${wide}` : NOTHING],
+  ];
+  return h("dl", { class: "numbers" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function differences(title, changed) {
+  return [
+    h("h2", {}, title),
+    changed?.length ? h("ul", { class: "changed" }, changed.map(([name, before, now]) => h("li", {},
+      `${shown(name)}: `, h("code", {}, shown(before)), ` ${ARROW} `, h("code", {}, shown(now)))))
+      : h("p", { class: "quiet" }, "Nothing differs from the baseline."),
+  ];
+}
+
+function functions(label, rows, unit) {
+  if (!rows?.length) return h("p", { class: "quiet" }, "Nothing differs from the baseline.");
+  const called = (row) => (row.calls_before == null || row.calls_after == null
+    ? null : row.calls_after - row.calls_before);
+  const amount = (title, value) => ({ title, number: true, value, cell: (row) => signed(value(row)) });
+  return new Table({
+    label, noun: "function", most: 50, sorted: null,
+    rows: [...rows].sort((a, b) => Math.abs(b.self ?? 0) - Math.abs(a.self ?? 0)),
+    text: (row) => `${row.name} ${shown(row.name)} ${row.file ?? ""}`,
+    columns: [
+      { title: "function", value: (row) => row.name, cell: (row) => [
+        h("span", { class: "name" }, shown(row.name)),
+        row.file ? h("span", { class: "place" }, shown(row.file) + (row.line == null ? "" : `:${row.line}`)) : null,
+      ] },
+      amount(`self, ${unit}`, (row) => row.self),
+      amount(`with callees, ${unit}`, (row) => row.inclusive),
+      { title: `calls before ${ARROW} now`, number: true, value: called, cell: (row) => h("span",
+        { class: called(row) ? "differs" : null }, `${count(row.calls_before)} ${ARROW} ${count(row.calls_after)}`) },
+    ],
+  }).element;
+}
+
+const HOW = {
+  trampolines: "Counted by Callgrind, which saw each Python function as a function of its own.",
+  tracer: "From a trace of the calls beside the count.",
+};
+
+function pythonParts(python) {
+  if (!python) {
+    return [h("h2", {}, "Python functions"),
+      h("p", { class: "quiet" }, "The calls of this test's Python functions were not recorded.")];
+  }
+  const { how, names, old: before, new: now } = python;
+  const unit = shown(python.unit).slice(0, 12);
+  const parts = [h("h2", {}, "Python functions"),
+    h("p", { class: "quiet" }, `${HOW[how] ?? shown(how)} The unit is ${unit === "Ir" ? "instructions (Ir)" : unit}, per call of the test.`),
+    functions("Python functions", python.functions, unit)];
+  if (before && now) {
+    parts.push(h("h2", {}, "Differential flame graph"),
+      new FlameGraph({ label: "Differential flame graph", unit: unit, names, before, now }).element);
+  }
+  if (now) {
+    parts.push(h("h2", {}, "Flame graph"),
+      new FlameGraph({ label: "Flame graph", unit: unit, names, now }).element,
+      h("p", { class: "quiet" }, "Click or Enter zooms in, Escape goes back, the arrow keys walk through the frames."));
+  }
+  if (!before) parts.push(h("p", { class: "quiet" }, "The baseline has no tree to compare with."));
+  return parts;
+}
+
+// ---- which of both
+
+function route() {
+  const test = BY_FRAGMENT.get(location.hash)
+    ?? [...BY_FRAGMENT].find(([key]) => decoded(key) === decoded(location.hash))?.[1];
+  tip.hide();
+  if (test) {
+    if (!overview.hidden) left = { test, y: window.scrollY };
+    drawDetails(test);
+  }
+  overview.hidden = Boolean(test);
+  details.hidden = !test;
+  document.title = test ? `${shown(test.nodeid)} \u2013 ${shown(RUN.title)}` : shown(RUN.title);
+  if (test) {
+    window.scrollTo(0, 0);
+    details.querySelector("h1").focus({ preventScroll: true });
+  } else {
+    details.replaceChildren();
+    if (left) {
+      links.get(left.test)?.focus({ preventScroll: true });
+      window.scrollTo(0, left.y);
+    }
+    left = null;
+  }
+}
+
+// Others escape other characters in an address.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+// ---- light and dark
+
+const wish = window.matchMedia("(prefers-color-scheme: dark)");
+const toggle = document.getElementById("theme");
+let theme = null;
+
+function paint() {
+  const dark = theme ? theme === "dark" : wish.matches;
+  if (theme) document.documentElement.dataset.theme = theme;
+  toggle.setAttribute("aria-pressed", String(dark));
+}
+
+try {  // a page from disk may have no store
+  theme = { dark: "dark", light: "light" }[localStorage.getItem("instrcount-theme")] ?? null;
+} catch { /* it asks the system */ }
+toggle.addEventListener("click", () => {
+  theme = toggle.getAttribute("aria-pressed") === "true" ? "light" : "dark";
+  paint();
+  try {
+    localStorage.setItem("instrcount-theme", theme);
+  } catch { /* for this visit */ }
+});
+wish.addEventListener("change", paint);
+paint();
+
+document.getElementById("home").textContent = shown(RUN.title);
+document.getElementById("made").textContent = RUN.created ? `made ${shown(RUN.created)}` : "";
+window.addEventListener("scroll", tip.scrolled, { passive: true, capture: true });
+window.addEventListener("hashchange", route);
+drawOverview();
+route();

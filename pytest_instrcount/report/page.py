@@ -1,0 +1,109 @@
+"""The page of a run: one HTML file that opens from disk, asks no network and runs nobody else's script.
+
+Names come from outside: they are JSON in the file, and become text in the page, never markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from string import Template
+from typing import cast
+
+#: In this order: a script uses what stands before it.
+_SCRIPTS = ("dom.js", "table.js", "plot.js", "flame.js", "page.js")
+#: What the table shows; the rest of a test is read when it is opened.
+_ROW = (
+    *("nodeid", "verdict", "baseline_ir", "ir", "delta", "limit", "detects"),
+    "differences",
+)
+_DETAILS = ("spread", "packages", "functions", "history")
+
+_Record = Mapping[str, object]
+_Tree = Sequence[tuple[int, str, float, float]]
+
+
+def render_page(data: Mapping[str, object]) -> str:
+    """The page as text, ASCII only, from plain values.
+
+    ``data`` has "title", "created" (ISO 8601), "environment" (fact -> value) and "tests", each with
+    "nodeid", "verdict", "baseline_ir" and "ir" (instructions per call), "delta" and "detects"
+    (fractions), "limit" (as people read it), "spread" (least and most instructions per call over
+    layouts), "differences" and "packages" (name, in the baseline, now), "functions" (of C: name,
+    growth of self and inclusive, calls_before, calls_after; all per call), "history" (commit, date,
+    ir; the oldest first) and "python": None, or "how", "unit", "functions" (also file and line), "old"
+    and "new", trees as lists of depth, name, self and calls in preorder. Anything but the names and
+    texts may be None.
+
+    Raises ValueError for a number that is infinite or no number.
+
+    >>> page = render_page({"title": "<run>", "created": "", "environment": {}, "tests": []})
+    >>> "<title>&lt;run&gt;</title>" in page
+    True
+    """
+    tests = cast("Sequence[_Record]", data["tests"])
+    run = {name: data[name] for name in ("title", "created", "environment")}
+    run["tests"] = [{name: test.get(name) for name in _ROW} for test in tests]
+    blocks = [_block("run", run)]
+    blocks += [_block(f"test-{number}", _details(test)) for number, test in enumerate(tests)]
+    script = "\n".join(map(_read, _SCRIPTS))
+    style = _read("page.css")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    return Template(_read("page.html")).substitute(
+        policy=policy,
+        title=html.escape(str(data["title"])).encode("ascii", "xmlcharrefreplace").decode(),
+        style=style,
+        data="\n".join(blocks),
+        script=script,
+    )
+
+
+def _read(name: str) -> str:
+    return resources.files("pytest_instrcount.report").joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """What a Content-Security-Policy calls this text: it, and no other, is allowed."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _block(name: str, value: object) -> str:
+    # "<" alone could end the element or begin a comment, whatever follows it
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _details(test: _Record) -> dict[str, object]:
+    found = {name: test.get(name) or [] for name in _DETAILS}
+    python = cast("_Record | None", test.get("python"))
+    return {**found, "spread": test.get("spread"), "python": python and _python(python)}
+
+
+def _python(python: _Record) -> dict[str, object]:
+    """With trees as flat lists of numbers: each name is there once, in "names"."""
+    numbers: dict[str, int] = {}
+    old, new = (_flat(cast("_Tree | None", python.get(each)), numbers) for each in ("old", "new"))
+    return {**python, "old": old, "new": new, "names": list(numbers)}
+
+
+def _flat(tree: _Tree | None, numbers: dict[str, int]) -> list[float] | None:
+    if tree is None:
+        return None
+    return list(_flattened(tree, numbers))
+
+
+def _flattened(tree: _Tree, numbers: dict[str, int]) -> Iterable[float]:
+    for depth, name, own, calls in tree:
+        yield from (depth, numbers.setdefault(name, len(numbers)), own, calls)
