@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from pytest_instrcount.body import replaced_body
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import file_name, folder_parts
 from pytest_instrcount.stash import INSIDE, TRACE
@@ -100,12 +101,9 @@ class TraceHooks:
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
         if not self._traces(item, "call"):
             return (yield)
-        body, trace = item.obj, trace_of(item)
-        item.obj = traced(body, trace)
-        try:
+        trace = trace_of(item)
+        with replaced_body(item, traced(item.obj, trace)):
             result = yield
-        finally:
-            item.obj = body
         passed = passed_ceilings(trace.call_counts(), self._wish)
         if passed:
             pytest.fail("\n".join(ceiling_lines(passed, trace)), pytrace=False)

@@ -102,11 +102,22 @@ def test_marker_traces_the_body(project: Project) -> None:
             @pytest.mark.trace_profile(max_calls={"test_it:helper": 1})
             def test_unit(self):
                 helper(1) + helper(2)
+
+        class TestAsync(unittest.IsolatedAsyncioTestCase):
+            @pytest.mark.trace_profile(max_calls={"test_it:helper": 2})
+            async def test_async(self):
+                await asyncio.sleep(0)
+                helper(1) + helper(2) + helper(3)
         """
     )
     result = project.run()
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["test_it:helper: 2 calls, at most 1 allowed"])
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "test_it:helper: 2 calls, at most 1 allowed",
+            "test_it:helper: 3 calls, at most 2 allowed",
+        ]
+    )
 
 
 def test_ceilings(project: Project) -> None:

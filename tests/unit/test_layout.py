@@ -35,7 +35,7 @@ ROOMS = (
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
-    {"atomic", "errors"},
+    {"atomic", "body", "errors"},
     {""},
 )
 
