@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import EACCES
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -48,6 +51,21 @@ def check_items(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     if mistakes:
         raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
     recognizers_of(config)
+    if base.folder is not None:
+        _make_folder(base.folder)
+
+
+def _make_folder(folder: Path) -> None:
+    """Now, since it is of no use to run all tests first."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), str(folder))
+    except OSError as error:
+        raise pytest.UsageError(
+            f"instrcount: traces cannot be written: {error} [trace-write]\n"
+            "  fix: pytest --trace-profile=DIR with a DIR you may write to"
+        ) from None
 
 
 def recognizers_of(config: pytest.Config) -> tuple[Recognizer, ...]:
@@ -80,9 +98,6 @@ def trace_item(item: Any) -> Iterator[None]:
         yield
     finally:
         manager.unregister(hooks)
-    trace = item.stash.get(TRACE, None)
-    if trace is not None and trace.traces and wish_of(item).folder is not None:
-        write_trace(item, trace)
 
 
 class TraceHooks:
@@ -111,8 +126,22 @@ class TraceHooks:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        with self._phase(item, "teardown"):
-            return (yield)
+        try:
+            with self._phase(item, "teardown"):
+                return (yield)
+        finally:
+            if item is self._item:
+                self._write()
+
+    def _write(self) -> None:
+        """Write the trace; as a part of the test, so that a failure is one of the test."""
+        trace, folder = self._item.stash.get(TRACE, None), self._wish.folder
+        if trace is None or not trace.traces or folder is None:
+            return
+        try:
+            write_trace(trace_path(folder, self._item.nodeid), trace)
+        except InstrcountError as error:
+            pytest.fail(str(error), pytrace=False)
 
     def _traces(self, item: object, phase: str) -> bool:
         # what is counted under Valgrind is never traced, and what is measured is traced apart
@@ -136,22 +165,29 @@ def ceiling_lines(passed: tuple[tuple[str, int, int], ...], trace: TraceProfile)
     return [*lines, "the calls of the test:", *(f"  {line}" for line in trace.branches(40))]
 
 
-def write_trace(item: pytest.Item, trace: TraceProfile) -> None:
-    """Write the last trace of a test for a viewer, below the folder that the user named."""
-    folder = wish_of(item).folder
-    assert folder is not None
-    name = file_name(item.nodeid).removesuffix(".json") + ".trace.json"
-    path = folder.joinpath(*folder_parts(item.nodeid), name)
+def trace_path(folder: Path, nodeid: str) -> Path:
+    """Where the trace of a test is, below the folder that the user named.
+
+    >>> trace_path(Path("traces"), "tests/test_x.py::test_b[1/2]").as_posix()
+    'traces/tests/test_x/test_b_1_2-f825a071.trace.json'
+    """
+    name = file_name(nodeid).removesuffix(".json") + ".trace.json"
+    return folder.joinpath(*folder_parts(nodeid), name)
+
+
+def write_trace(path: Path, trace: TraceProfile) -> None:
+    """Write the last trace of a test for a viewer; where nothing was recorded, no file is left.
+
+    Raises InstrcountError if it cannot be written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         trace.events.export_chrome_trace(path)
     except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
-    except OSError as error:
-        raise pytest.UsageError(
-            f"instrcount: traces cannot be written: {error} [trace-write]\n"
-            "  fix: pytest --trace-profile=DIR with a DIR you may write to"
-        ) from None
+        if error.slug != "profile-empty":
+            raise
+        # that of an earlier run would be taken for this one's
+        with suppress(OSError):
+            path.unlink()
 
 
 # Measured: the same test twice, each time as if it were the first.
