@@ -40,6 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line("markers", MARKER_LINE)
     config.addinivalue_line("markers", TRACE_MARKER_LINE)
+    # a worker of pytest-xdist hands its traces over to the controller
+    if config.getoption("trace_profile") is not None and not (
+        hasattr(config, "workerinput") or config.stash.get(INSIDE, False)
+    ):
+        from pytest_instrcount.tracing.whole import watch_run
+
+        watch_run(config)
     if wants_to_measure(config):
         from pytest_instrcount.session import start_measuring
 

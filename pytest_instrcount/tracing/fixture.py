@@ -114,6 +114,11 @@ class TraceProfile:
         return len(self._columns) + len(self._ranges)
 
     @property
+    def ranges(self) -> list[tuple[ThreadEvents, ...]]:
+        """Of each trace by the legacy tracer all that it recorded."""
+        return self._ranges
+
+    @property
     def tree(self) -> Tree:
         """The calls of the last trace. Raises InstrcountError before the end of the first."""
         if not self._columns:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EACCES
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import pytest
@@ -17,6 +19,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import file_name, folder_parts
 from pytest_instrcount.stash import INSIDE, TRACE
 from pytest_instrcount.trace.recognize import Recognizer
+from pytest_instrcount.trace.run import TestEvents
 from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, traced
 from pytest_instrcount.tracing.settings import (
     TraceWish,
@@ -24,6 +27,7 @@ from pytest_instrcount.tracing.settings import (
     load_trace_settings,
     trace_wish_of,
 )
+from pytest_instrcount.tracing.whole import attach
 
 _SETTINGS = pytest.StashKey[TraceWish]()
 _RECOGNIZERS = pytest.StashKey[tuple[Recognizer, ...]]()
@@ -106,9 +110,14 @@ class TraceHooks:
     def __init__(self, item: Any) -> None:
         self._item = item
         self._wish = wish_of(item)
+        self._begin_ns = 0
+        #: of a test that is run again: how many of its traces were sent before
+        self._sent = 0
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if item is self._item:
+            self._begin_ns = perf_counter_ns()
         with self._phase(item, "setup"):
             return (yield)
 
@@ -132,6 +141,24 @@ class TraceHooks:
         finally:
             if item is self._item:
                 self._write()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        report = yield
+        trace = item.stash.get(TRACE, None)
+        wanted = self._wish.folder is not None and not item.config.stash.get(INSIDE, False)
+        if item is self._item and call.when == "teardown" and wanted and trace is not None:
+            before, self._sent = self._sent, trace.traces
+            if self._sent > before:
+                thread = threading.current_thread()
+                test = TestEvents(
+                    item.nodeid, threading.get_ident(), thread.name,
+                    self._begin_ns, perf_counter_ns(), tuple(trace.ranges[before:]),
+                )  # fmt: skip
+                attach(report, test, item.config)
+        return report
 
     def _write(self) -> None:
         """Write the trace; as a part of the test, so that a failure is one of the test."""

@@ -179,11 +179,12 @@ def test_ranges(project: Project) -> None:
 
 
 def test_traces_are_written(project: Project) -> None:
-    """--trace-profile=DIR: a file for each traced test, and none for the others."""
+    """--trace-profile=DIR: a file for each traced test, none for the others, and one of the run."""
     project.write(BODY + "\n    def test_other():\n        pass\n")
     folder = project.outside / "traces"
     project.run(f"--trace-profile={folder}").assert_outcomes(passed=2)
-    (path,) = folder.rglob("*.json")
+    run, path = sorted(folder.rglob("*.json"), key=lambda path: path.name)
+    assert run.name == "run.trace.json"
     assert path.name.startswith("test_a-")
     names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
     assert names.count("test_it.helper") == 3

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.perfetto import load
 from tests.plugin.conftest import Project
 
 pytest.importorskip("xdist")
@@ -43,6 +48,24 @@ class Spread:
             for path in self.folder.rglob("*")
             if not path.is_dir()
         )
+
+    def rows(self) -> dict[str, list[str]]:
+        """The trace of the run: name of each process -> what is in its row, in order of start."""
+        path = self.folder / "run.trace.json"
+        loaded = load(path)
+        assert not loaded.dropped
+        found = events_in(path)
+        processes: dict[int, str] = {}
+        for event in found:
+            if event["name"] == "process_name":
+                name = event["args"]["name"]
+                assert processes.setdefault(event["pid"], name) == name
+        assert len(set(processes.values())) == len(processes)
+        rows: dict[str, list[str]] = {name: [] for name in processes.values()}
+        for event in sorted(found, key=lambda event: event.get("ts", 0)):
+            if event["ph"] in "Xbi":
+                rows[processes[event["pid"]]].append(event["name"])
+        return rows
 
     def names(self, pattern: str) -> list[str]:
         """What was called or named in the one trace whose file matches; in order."""
@@ -265,3 +288,150 @@ def test_a_passed_ceiling_is_told_once(spread: Spread, processes: str) -> None:
     for calls in (2, 3):
         line = f"\ntest_it:helper: {calls} calls, at most 1 allowed\n"
         assert text.count(line) == 1, text
+
+
+# --- the trace of the run -------------------------------------------------------------------------
+
+RANGES = """
+    import os, threading, time
+    import pytest
+    from pytest_instrcount import mark, record_function
+
+    legacy = pytest.mark.trace_profile(tracer="legacy")
+
+    @legacy
+    @pytest.mark.parametrize("n", range(6))
+    def test_load(n):
+        with record_function(f"load {n}"):
+            mark(f"half {n}")
+            thread = threading.Thread(target=record_function(f"beside {n}")(lambda: None))
+            thread.start()
+            thread.join()
+        record_function(f"open {n}").__enter__()
+
+    @pytest.mark.trace_profile
+    def test_calls():
+        str(1)
+
+    def test_other():
+        pass
+    """
+
+
+def in_one(n: int) -> list[str]:
+    return [f"test_it.py::test_load[{n}]", f"load {n}", f"half {n}", f"beside {n}", f"open {n}"]
+
+
+@BOTH
+def test_the_run_is_one_trace(spread: Spread, processes: str) -> None:
+    """A row per worker, in which each traced test is a slice around its ranges and marks."""
+    spread.write(RANGES)
+    spread.trace(processes).assert_outcomes(passed=8)
+    rows = spread.rows()
+    assert list(rows) == ["pytest"] if processes == HERE else set(rows) == {"gw0", "gw1"}
+    found = [name for row in rows.values() for name in row]
+    expected = [*(name for n in range(6) for name in in_one(n)), "test_it.py::test_calls"]
+    assert sorted(found) == sorted(expected)
+    for n in range(6):
+        (row,) = (row for row in rows.values() if in_one(n)[0] in row)
+        at = row.index(in_one(n)[0])
+        assert row[at : at + 5] == in_one(n)
+    nodes = {event["pid"] - 1 for event in events_in(spread.folder / "run.trace.json")}
+    assert nodes == ({0} if processes == HERE else {1, 2})
+
+
+def test_a_worker_that_has_traced_nothing_is_no_row(spread: Spread) -> None:
+    """Nor has a run without traced tests a trace; that of an earlier run is taken away."""
+    spread.write(
+        """
+        import pytest
+
+        @pytest.mark.trace_profile
+        def test_a(): pass
+        @pytest.mark.parametrize("n", range(9))
+        def test_b(n): pass
+        """
+    )
+    spread.trace(SPREAD).assert_outcomes(passed=10)
+    assert list(spread.rows().values()) == [["test_it.py::test_a"]]
+    spread.trace(SPREAD, "--collect-only")
+    assert spread.rows()
+    spread.trace(SPREAD, "-k", "test_b").assert_outcomes(passed=9)
+    assert spread.files() == ["test_it/" + path.name for path in spread.folder.glob("test_it/*")]
+
+
+def test_a_worker_that_crashes(spread: Spread) -> None:
+    """All but its last test is there, and what its successor has traced."""
+    text = RANGES.replace("def test_load(n):", "def test_load(n):\n        if n == 3: os._exit(1)")
+    spread.write(text)
+    result = spread.trace(SPREAD)
+    result.assert_outcomes(passed=7, failed=1)
+    result.stdout.fnmatch_lines(["*worker 'gw?' crashed while running *test_load[[]3]*"])
+    rows = spread.rows()
+    found = {name for row in rows.values() for name in row if name.startswith("test_it")}
+    assert found == {"test_it.py::test_calls", *(in_one(n)[0] for n in (0, 1, 2, 4, 5))}
+    assert "gw2" in rows or set(rows) <= {"gw0", "gw1"}
+    assert len(spread.files()) == 7
+    assert not [name for name in spread.files() if not name.endswith(".trace.json")]
+
+
+@pytest.mark.parametrize("processes", [HERE, SPREAD])
+def test_an_interrupted_run(spread: Spread, processes: str) -> None:
+    """What was traced until then is there."""
+    spread.write(
+        RANGES.replace("def test_other():", "def test_z():\n        raise KeyboardInterrupt")
+    )
+    result = spread.trace(processes)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert spread.rows()
+
+
+def test_a_controller_that_is_killed(spread: Spread) -> None:
+    """No trace of the run then, and nothing half-written; not the one of an earlier run either."""
+    wait = 'open("here", "w"); parent = os.getppid()\n        while os.getppid() == parent: time.sleep(0.05)'
+    spread.write(RANGES.replace("pass", wait))
+    spread.folder.mkdir()
+    (spread.folder / "run.trace.json").write_text("earlier")
+    plugins = ("-pxdist.plugin", "-ppytest_instrcount.plugin", "-pno:cacheprovider")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *plugins, SPREAD, f"--trace-profile={spread.folder}"],
+        cwd=spread.path,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while len(spread.files()) < 7 or not (spread.path / "here").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    names = [path.rpartition("-")[0] for path in spread.files()]
+    assert names == ["test_it/test_calls", *(f"test_it/test_load_{n}" for n in range(6))]
+
+
+@BOTH
+def test_a_run_whose_trace_cannot_be_written(spread: Spread, processes: str) -> None:
+    """The tests are told first; then exit 4, and why."""
+    spread.write(RANGES)
+    (spread.folder / "run.trace.json").mkdir(parents=True)
+    result = spread.trace(processes)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.assert_outcomes(passed=8)
+    assert "[profile-write]" in result.stderr.str()
+
+
+@BOTH
+def test_reports_keep_nothing(spread: Spread, processes: str) -> None:
+    """What was sent with a report is taken out before others see it."""
+    spread.write(
+        RANGES,
+        conftest="""
+        def pytest_runtest_logreport(report):
+            import os
+            if "PYTEST_XDIST_WORKER" not in os.environ:
+                assert "instrcount_events" not in vars(report)
+        """,
+    )
+    spread.trace(processes).assert_outcomes(passed=8)
+    assert spread.rows()
