@@ -86,12 +86,15 @@ def _rows(tests: Sequence[Sent]) -> Iterator[dict[str, object]]:
             "ph": "X", "cat": "test", "name": printable(test.nodeid), **place(worker.node_id, at),
             "ts": to_us(test.begin_ns - origin), "dur": to_us(test.end_ns - test.begin_ns),
         }  # fmt: skip
+        children = 0
         for trace in test.traces:
-            # a child of one trace has its number from that trace
+            # a child has its number from its trace, and another trace may have another of that number
             of_node = {0: worker}
             for one in trace:
                 if one.node_id not in of_node:
-                    of_node[one.node_id] = processes.child(worker, test.nodeid)
+                    children += 1
+                    name = f"{worker.name}, process {children} of {test.nodeid}"
+                    of_node[one.node_id] = processes.new(name)
             for moved, named in _moved(trace, of_node):
                 yield from named
                 yield from event_rows(moved, origin, test.end_ns)
@@ -130,13 +133,10 @@ class _Processes:
             else:  # --tx id=NAME
                 others.append(worker)
         for worker in others:
-            self.of_worker[worker] = self._new(worker)
+            self.of_worker[worker] = self.new(worker)
 
-    def child(self, worker: _Process, nodeid: str) -> _Process:
-        """A process that a test has had events from."""
-        return self._new(f"{worker.name}, process of {nodeid}")
-
-    def _new(self, name: str) -> _Process:
+    def new(self, name: str) -> _Process:
+        """One more, after all others."""
         self._highest += 1
         return _Process(self._highest, name)
 

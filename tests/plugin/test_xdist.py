@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -435,3 +436,107 @@ def test_reports_keep_nothing(spread: Spread, processes: str) -> None:
     )
     spread.trace(processes).assert_outcomes(passed=8)
     assert spread.rows()
+
+
+# --- processes that a test starts -----------------------------------------------------------------
+
+MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "ranges.md"
+
+
+def from_manual(name: str) -> str:
+    """The code block that begins with this comment."""
+    (block,) = re.findall(rf"```python\n# {name}\n(.*?)```", MANUAL.read_text(), re.DOTALL)
+    assert isinstance(block, str)
+    return block
+
+
+LOOK = """
+    import pytest
+
+    @pytest.fixture(autouse=True)
+    def look(trace_profile):
+        yield
+        counts = trace_profile.call_counts()
+        found = sorted((event.name, event.node_id) for event in trace_profile.events)
+        assert (counts, found) == (COUNTS, FOUND)
+    """
+
+
+@BOTH
+def test_a_subprocess_hands_its_events_over(spread: Spread, processes: str) -> None:
+    """As the manual says: they are the test's, with a node id, and a row of their own."""
+    counts, found = {"in the child": 1, "wait": 1}, [("in the child", 1), ("wait", 0)]
+    look = LOOK.replace("COUNTS", repr(counts)).replace("FOUND", repr(found))
+    test = from_manual("test_work.py")
+    spread.write(test.replace("test_work", "test_again"), test_work=test, conftest=look)
+    spread.path.joinpath("work.py").write_text(from_manual("work.py"))
+    spread.trace(processes).assert_outcomes(passed=2)
+    rows = spread.rows()
+    workers = {name: row for name, row in rows.items() if "process 1 of" not in name}
+    assert set(workers) == ({"pytest"} if processes == HERE else {"gw0", "gw1"})
+    names = {"test_it.py::test_again", "test_work.py::test_work"}
+    assert {row[at] for row in workers.values() for at in range(0, len(row), 2)} == names
+    children = {
+        name.partition(" of ")[2]: row for name, row in rows.items() if "process 1 of" in name
+    }
+    assert children == {name: ["in the child"] for name in names}
+    (path,) = spread.folder.rglob("test_work-*")
+    assert not load(path).dropped
+    assert {(e["pid"], e["name"]) for e in events_in(path) if e["ph"] == "X"} == {
+        (1, "wait"),
+        (2, "in the child"),
+    }
+
+
+@BOTH
+def test_processes_of_multiprocessing(spread: Spread, processes: str) -> None:
+    """Forked or spawned, two at a time, by a pipe; one is killed, and hands nothing over."""
+    spread.write(
+        """
+        import multiprocessing, os
+        import pytest
+        from pytest_instrcount import record_function
+        from pytest_instrcount.trace.remote import pack_events, unpack_events
+        from pytest_instrcount.trace.session import add_events, start, stop
+
+        def work(pipe, name):
+            start()
+            with record_function(name):
+                if name == "dies":
+                    os._exit(1)
+            pipe.send(pack_events(stop()))
+
+        @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+        @pytest.mark.trace_profile(tracer="legacy")
+        @pytest.mark.parametrize("how", ["fork", "spawn"])
+        def test_pool(how, trace_profile):
+            context = multiprocessing.get_context(how)
+            children = []
+            with record_function("parent"):
+                for name in ("one", "dies", "two"):
+                    reader, writer = context.Pipe(duplex=False)
+                    child = context.Process(target=work, args=(writer, name))
+                    child.start()
+                    writer.close()
+                    children.append((reader, child))
+                for reader, child in children:
+                    try:
+                        add_events(unpack_events(reader.recv()))
+                    except EOFError:
+                        pass
+                    child.join()
+
+        @pytest.fixture(autouse=True)
+        def look(trace_profile):
+            yield
+            found = sorted((event.name, event.node_id) for event in trace_profile.events)
+            assert found == [("one", 1), ("parent", 0), ("two", 2)]
+        """
+    )
+    spread.trace(processes).assert_outcomes(passed=2)
+    rows = spread.rows()
+    for how in ("fork", "spawn"):
+        found = [
+            row for name, row in rows.items() if name.endswith(f"of test_it.py::test_pool[{how}]")
+        ]
+        assert sorted(found) == [["one"], ["two"]]

@@ -88,10 +88,10 @@ def test_children_are_rows_of_their_own() -> None:
     assert processes(rows) == {
         2: "gw0",
         3: "gw1",
-        4: "gw0, process of test_gw0",
-        5: "gw1, process of test_gw1",
-        6: "gw0, process of twice",
-        7: "gw0, process of twice",
+        4: "gw0, process 1 of test_gw0",
+        5: "gw1, process 1 of test_gw1",
+        6: "gw0, process 1 of twice",
+        7: "gw0, process 2 of twice",
     }
     assert [pid for pid, _, name in slices(rows) if name == "r1"] == [2, 4, 3, 5, 6, 7]
 
