@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
 STARTED_WITH = tuple(sys.path)
+#: In a worker's output: what is wrong with traces; without lone surrogates, which execnet refuses.
+MISTAKES = "instrcount_mistakes"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line("markers", MARKER_LINE)
     config.addinivalue_line("markers", TRACE_MARKER_LINE)
+    # a worker of pytest-xdist hands its traces over to the controller
+    if config.getoption("trace_profile") is not None and not (
+        hasattr(config, "workerinput") or config.stash.get(INSIDE, False)
+    ):
+        from pytest_instrcount.tracing.whole import watch_run
+
+        watch_run(config)
     if wants_to_measure(config):
         from pytest_instrcount.session import start_measuring
 
@@ -82,7 +91,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not idle and any(map(is_traced, session.items)):
         from pytest_instrcount.tracing.hooks import check_items
 
-        check_items(config, [item for item in session.items if is_traced(item)])
+        try:
+            check_items(config, [item for item in session.items if is_traced(item)])
+        except pytest.UsageError as error:
+            # what a worker of pytest-xdist raises ends that worker, and is shown to nobody
+            if hasattr(config, "workeroutput"):
+                text = str(error).encode(errors="backslashreplace").decode()
+                config.workeroutput[MISTAKES] = text
+            raise
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Under pytest-xdist: what a worker has found wrong ends the run, as it does without."""
+    mistakes = getattr(node, "workeroutput", {}).get(MISTAKES)
+    if mistakes:
+        raise pytest.UsageError(mistakes)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

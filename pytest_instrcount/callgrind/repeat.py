@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import pytest
 
+from pytest_instrcount.body import replaced_body
 from pytest_instrcount.callgrind.child import Counter, repeat_call, repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.stash import TRACE
+from pytest_instrcount.trace.own import transparent
 
 #: Modules whose hooks around a phase do nothing to a plain test.
 _INDIFFERENT = (
@@ -84,8 +86,8 @@ class Repeater:
             seed_random()
             again = self._copy()
             self._phase(again, "setup")
-            again.obj = between(again.obj, before, after)
-            self._phase(again, "call")
+            with replaced_body(again, between(again.obj, before, after)):
+                self._phase(again, "call")
             self._phase(again, "teardown")
 
     def trace_phases(self, trace: Any, wish: Any) -> None:
@@ -97,8 +99,10 @@ class Repeater:
         with trace if wish.marked and "setup" in wish.phases else nullcontext():
             self._phase(again, "setup")
         if wish.marked and "call" in wish.phases:
-            again.obj = between(again.obj, trace.start, trace.stop)
-        self._phase(again, "call")
+            with replaced_body(again, between(again.obj, trace.start, trace.stop)):
+                self._phase(again, "call")
+        else:
+            self._phase(again, "call")
         with trace if wish.marked and "teardown" in wish.phases else nullcontext():
             self._phase(again, "teardown")
 
@@ -150,8 +154,9 @@ class Repeater:
 def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:
     """The function with the two requests right before and right after its own code."""
     if inspect.iscoroutinefunction(function):
-
+        # a trace is to go on where the event loop resumes it
         @functools.wraps(function)
+        @transparent
         async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
             before()
             await function(*args, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -119,8 +120,10 @@ class _ThisThread(threading.local):
 _this_thread = _ThisThread()
 
 
-def here() -> tuple[object, object]:
-    """The present thread, and the asyncio task that runs on it, if one does.
+def here() -> tuple[int, object, object]:
+    """The process, its present thread, and the asyncio task that runs on it, if one does.
+
+    A forked process goes on with its parent's thread: it has inherited what that began.
 
     >>> here() == here()
     True
@@ -130,7 +133,7 @@ def here() -> tuple[object, object]:
         task = None if asyncio is None else asyncio.current_task()
     except (AttributeError, RuntimeError):  # it is being imported; no loop runs
         task = None
-    return _this_thread.token, task
+    return os.getpid(), _this_thread.token, task
 
 
 def events_of(record: object) -> Iterator[Event]:

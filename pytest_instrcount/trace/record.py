@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -46,9 +46,23 @@ def chrome_text(threads: Iterable[ThreadEvents]) -> str:
     threads = tuple(threads)
     origin = _start_of(threads)
     last = max(event.at_ns for one in threads for event in one.events)
-    rows = [row for one in threads for row in _rows(one, origin, last)]
-    lines = ",\n".join(json.dumps(row) for row in rows)
-    return f'{{"displayTimeUnit": "ns", "traceEvents": [\n{lines}\n]}}\n'
+    return "".join(document(row for one in threads for row in _rows(one, origin, last)))
+
+
+def document(rows: Iterable[dict[str, object]]) -> Iterator[str]:
+    """Chrome's JSON of these events, in pieces.
+
+    >>> print("".join(document([{"ph": "M"}])), end="")
+    {"displayTimeUnit": "ns", "traceEvents": [
+    {"ph": "M"}
+    ]}
+    """
+    yield '{"displayTimeUnit": "ns", "traceEvents": ['
+    comma = "\n"
+    for row in rows:
+        yield comma + json.dumps(row)
+        comma = ",\n"
+    yield "\n]}\n"
 
 
 def _start_of(threads: Iterable[ThreadEvents]) -> int:
@@ -64,16 +78,41 @@ def _start_of(threads: Iterable[ThreadEvents]) -> int:
 
 
 def _rows(one: ThreadEvents, origin: int, last: int) -> Iterator[dict[str, object]]:
-    # 0 is the idle thread to Perfetto
-    thread = {"pid": one.node_id + 1, "tid": one.number + 1}
     process = "this process" if not one.node_id else f"node {one.node_id}"
-    yield {"ph": "M", "name": "process_name", **thread, "args": {"name": process}}
-    yield {"ph": "M", "name": "thread_name", **thread, "args": {"name": printable(one.name)}}
+    yield from name_rows(one.node_id, process, {one.number: one.name})
+    yield from event_rows(one, origin, last)
+
+
+def place(node_id: int, number: int) -> dict[str, int]:
+    """``pid`` and ``tid``: 0 is the idle thread to Perfetto.
+
+    >>> place(0, 0)
+    {'pid': 1, 'tid': 1}
+    """
+    return {"pid": node_id + 1, "tid": number + 1}
+
+
+def name_rows(
+    node_id: int, process: str, threads: Mapping[int, str]
+) -> Iterator[dict[str, object]]:
+    """What the viewer calls a process, and its threads by number."""
+    for number, name in threads.items():
+        at = place(node_id, number)
+        yield {"ph": "M", "name": "process_name", **at, "args": {"name": printable(process)}}
+        yield {"ph": "M", "name": "thread_name", **at, "args": {"name": printable(name)}}
+
+
+def event_rows(one: ThreadEvents, origin: int, last: int) -> Iterator[dict[str, object]]:
+    """The ranges, marks and memory of a thread, with times from ``origin``.
+
+    What has no end lasts until ``last``. Raises InstrcountError (slug "unmatched-pop").
+    """
+    thread = place(one.node_id, one.number)
     # In order of begin, the outer one first: so the processor of Perfetto can nest what begins at once.
     rows: list[Iterable[dict[str, object]]] = []
     opened: dict[int, tuple[Event, int, int]] = {}
     for event in one.events:
-        at = {"ts": _us(event.at_ns - origin), **thread}
+        at = {"ts": to_us(event.at_ns - origin), **thread}
         if event.kind is EventKind.PUSH:
             opened[event.handle] = event, len(rows), len(opened)
             rows.append(())
@@ -81,18 +120,18 @@ def _rows(one: ThreadEvents, origin: int, last: int) -> Iterator[dict[str, objec
             if event.handle not in opened:
                 raise _unmatched(event)
             nests = next(reversed(opened)) == event.handle and event.thread == one.number
-            push, place, depth = opened.pop(event.handle)
+            push, at_row, depth = opened.pop(event.handle)
             is_async = event.is_async or not nests or depth >= _LEVELS
-            rows[place] = _range(push, event.at_ns, origin, thread, _args(push, event), is_async)
+            rows[at_row] = _range(push, event.at_ns, origin, thread, _args(push, event), is_async)
         elif event.kind is EventKind.MEMORY:
             row = {"ph": "C", "name": "traced memory", **at, "args": {"bytes": event.in_use}}
             rows.append([row])
         elif event.name not in (START_MARK, STOP_MARK):
             rows.append([{"ph": "i", "name": printable(event.name), **at, "s": "t"}])
-    for push, place, depth in opened.values():
+    for push, at_row, depth in opened.values():
         args = {**_args(push, None), "unfinished": True}
         is_async = push.is_async or depth >= _LEVELS
-        rows[place] = _range(push, last, origin, thread, args, is_async)
+        rows[at_row] = _range(push, last, origin, thread, args, is_async)
     yield from chain.from_iterable(rows)
 
 
@@ -104,13 +143,13 @@ def _range(
     args: dict[str, object],
     is_async: bool,
 ) -> Iterator[dict[str, object]]:
-    name, begin = printable(push.name), _us(push.at_ns - origin)
+    name, begin = printable(push.name), to_us(push.at_ns - origin)
     if is_async:
         tie = {"cat": "range", "id": f"{push.node_id}.{push.handle}", "name": name, **thread}
         yield {"ph": "b", "ts": begin, **tie, "args": args}
-        yield {"ph": "e", "ts": _us(end_ns - origin), **tie}
+        yield {"ph": "e", "ts": to_us(end_ns - origin), **tie}
     else:
-        long = _us(end_ns - push.at_ns)
+        long = to_us(end_ns - push.at_ns)
         yield {"ph": "X", "name": name, "ts": begin, "dur": long, **thread, "args": args}
 
 
@@ -127,7 +166,12 @@ def _args(push: Event, pop: Event | None) -> dict[str, object]:
     return found
 
 
-def _us(ns: int) -> float:
+def to_us(ns: int) -> float:
+    """Microseconds, which Perfetto reads back as the very nanoseconds.
+
+    >>> to_us(1500)
+    1.5
+    """
     # what another process did before this session began is before 0
     return float(microseconds(ns)) if ns >= 0 else -float(microseconds(-ns))
 

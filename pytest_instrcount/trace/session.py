@@ -27,7 +27,7 @@ from pytest_instrcount.trace.place import (
     shape_of,
     still_on,
 )
-from pytest_instrcount.trace.remote import of_node
+from pytest_instrcount.trace.remote import add_nodes
 
 #: Plain numbers: an enum costs too much in a range.
 FUNCTION = int(Scope.FUNCTION)
@@ -62,7 +62,7 @@ class Session:
         self._owner = here()
         self._lock = threading.Lock()
         self._streams: list[Stream] = []
-        self._remote: list[ThreadEvents] = []
+        self._remote: tuple[ThreadEvents, ...] = ()
         self._here = _Streams(self._new_stream)
         self._memory = WATCH if profile_memory else None
         self._root = Place(self, self._here.stream, "", None, USER)
@@ -177,12 +177,8 @@ class Session:
 
     def add(self, threads: Iterable[ThreadEvents], node_id: int | None = None) -> None:
         """Take over what another process has recorded; see `add_events`."""
-        threads = tuple(threads)
         with self._lock:
-            if node_id is None:
-                used = [one.node_id for one in (*self._remote, *threads)]
-                node_id = max(used, default=0) + 1
-            self._remote.extend(of_node(threads, node_id))
+            self._remote = add_nodes(self._remote, threads, node_id)
 
     def _note(self, place: Place, args: object, values: tuple[object, ...]) -> None:
         if isinstance(args, str):
@@ -200,7 +196,7 @@ class Session:
 
     def _take(self) -> tuple[ThreadEvents, ...]:
         with self._lock:
-            remote, self._remote = self._remote, []
+            remote, self._remote = self._remote, ()
             streams = list(self._streams)
         taken = []
         for stream in streams:
@@ -257,8 +253,8 @@ def mark(name: str) -> None:
 def add_events(threads: Iterable[ThreadEvents], node_id: int | None = None) -> None:
     """Add what another process has recorded to the session that records here, after its own events.
 
-    ``node_id`` is a number for that process; the next free one if None. Raises InstrcountError
-    (slug "session-off") if no session is on here.
+    ``node_id`` is a number for that process; the next free one if None. Raises InstrcountError: slug
+    "session-off" if no session is on here, "node-taken" if the number is another process's.
     """
     current().add(threads, node_id)
 

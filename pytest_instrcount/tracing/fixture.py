@@ -17,6 +17,7 @@ from pytest_instrcount.trace.build import build_timeline
 from pytest_instrcount.trace.columns import Columns, ReplayStats
 from pytest_instrcount.trace.event import EventKind, ThreadEvents
 from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.own import transparent
 from pytest_instrcount.trace.recognize import Recognizer, with_builtin
 from pytest_instrcount.trace.session import Session
 from pytest_instrcount.trace.timeline import Recorded
@@ -113,6 +114,11 @@ class TraceProfile:
         return len(self._columns) + len(self._ranges)
 
     @property
+    def ranges(self) -> list[tuple[ThreadEvents, ...]]:
+        """Of each trace by the legacy tracer all that it recorded."""
+        return self._ranges
+
+    @property
     def tree(self) -> Tree:
         """The calls of the last trace. Raises InstrcountError before the end of the first."""
         if not self._columns:
@@ -204,8 +210,9 @@ def passed_ceilings(counts: dict[str, int], wish: TraceWish) -> tuple[tuple[str,
 def traced(function: Callable[..., Any], trace: TraceProfile) -> Callable[..., Any]:
     """The function with the trace around its own code, so that nothing of pytest's is in it."""
     if inspect.iscoroutinefunction(function):
-
+        # it is resumed by the event loop, and resumes the body in turn
         @functools.wraps(function)
+        @transparent
         async def traced_coroutine(*args: Any, **kwargs: Any) -> Any:
             with trace:
                 return await function(*args, **kwargs)

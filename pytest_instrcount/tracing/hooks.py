@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import EACCES
+from pathlib import Path
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import pytest
 
+from pytest_instrcount.body import replaced_body
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import file_name, folder_parts
 from pytest_instrcount.stash import INSIDE, TRACE
 from pytest_instrcount.trace.recognize import Recognizer
+from pytest_instrcount.trace.run import TestEvents
 from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, traced
 from pytest_instrcount.tracing.recognizers import load_recognizers
 from pytest_instrcount.tracing.settings import TraceWish, load_trace_settings, trace_wish_of
+from pytest_instrcount.tracing.whole import attach
 
 _SETTINGS = pytest.StashKey[TraceWish]()
 _RECOGNIZERS = pytest.StashKey[tuple[Recognizer, ...]]()
@@ -43,6 +51,21 @@ def check_items(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     if mistakes:
         raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
     recognizers_of(config)
+    if base.folder is not None:
+        _make_folder(base.folder)
+
+
+def _make_folder(folder: Path) -> None:
+    """Now, since it is of no use to run all tests first."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES), str(folder))
+    except OSError as error:
+        raise pytest.UsageError(
+            f"instrcount: traces cannot be written: {error} [trace-write]\n"
+            "  fix: pytest --trace-profile=DIR with a DIR you may write to"
+        ) from None
 
 
 def recognizers_of(config: pytest.Config) -> tuple[Recognizer, ...]:
@@ -75,9 +98,6 @@ def trace_item(item: Any) -> Iterator[None]:
         yield
     finally:
         manager.unregister(hooks)
-    trace = item.stash.get(TRACE, None)
-    if trace is not None and trace.traces and wish_of(item).folder is not None:
-        write_trace(item, trace)
 
 
 class TraceHooks:
@@ -86,9 +106,14 @@ class TraceHooks:
     def __init__(self, item: Any) -> None:
         self._item = item
         self._wish = wish_of(item)
+        self._begin_ns = 0
+        #: of a test that is run again: how many of its traces were sent before
+        self._sent = 0
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if item is self._item:
+            self._begin_ns = perf_counter_ns()
         with self._phase(item, "setup"):
             return (yield)
 
@@ -96,12 +121,9 @@ class TraceHooks:
     def pytest_runtest_call(self, item: Any) -> Generator[None, Any, Any]:
         if not self._traces(item, "call"):
             return (yield)
-        body, trace = item.obj, trace_of(item)
-        item.obj = traced(body, trace)
-        try:
+        trace = trace_of(item)
+        with replaced_body(item, traced(item.obj, trace)):
             result = yield
-        finally:
-            item.obj = body
         passed = passed_ceilings(trace.call_counts(), self._wish)
         if passed:
             pytest.fail("\n".join(ceiling_lines(passed, trace)), pytrace=False)
@@ -109,8 +131,40 @@ class TraceHooks:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        with self._phase(item, "teardown"):
-            return (yield)
+        try:
+            with self._phase(item, "teardown"):
+                return (yield)
+        finally:
+            if item is self._item:
+                self._write()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        report = yield
+        trace = item.stash.get(TRACE, None)
+        wanted = self._wish.folder is not None and not item.config.stash.get(INSIDE, False)
+        if item is self._item and call.when == "teardown" and wanted and trace is not None:
+            before, self._sent = self._sent, trace.traces
+            if self._sent > before:
+                thread = threading.current_thread()
+                test = TestEvents(
+                    item.nodeid, threading.get_ident(), thread.name,
+                    self._begin_ns, perf_counter_ns(), tuple(trace.ranges[before:]),
+                )  # fmt: skip
+                attach(report, test, item.config)
+        return report
+
+    def _write(self) -> None:
+        """Write the trace; as a part of the test, so that a failure is one of the test."""
+        trace, folder = self._item.stash.get(TRACE, None), self._wish.folder
+        if trace is None or not trace.traces or folder is None:
+            return
+        try:
+            write_trace(trace_path(folder, self._item.nodeid), trace)
+        except InstrcountError as error:
+            pytest.fail(str(error), pytrace=False)
 
     def _traces(self, item: object, phase: str) -> bool:
         # what is counted under Valgrind is never traced, and what is measured is traced apart
@@ -134,22 +188,29 @@ def ceiling_lines(passed: tuple[tuple[str, int, int], ...], trace: TraceProfile)
     return [*lines, "the calls of the test:", *(f"  {line}" for line in trace.branches(40))]
 
 
-def write_trace(item: pytest.Item, trace: TraceProfile) -> None:
-    """Write the last trace of a test for a viewer, below the folder that the user named."""
-    folder = wish_of(item).folder
-    assert folder is not None
-    name = file_name(item.nodeid).removesuffix(".json") + ".trace.json"
-    path = folder.joinpath(*folder_parts(item.nodeid), name)
+def trace_path(folder: Path, nodeid: str) -> Path:
+    """Where the trace of a test is, below the folder that the user named.
+
+    >>> trace_path(Path("traces"), "tests/test_x.py::test_b[1/2]").as_posix()
+    'traces/tests/test_x/test_b_1_2-f825a071.trace.json'
+    """
+    name = file_name(nodeid).removesuffix(".json") + ".trace.json"
+    return folder.joinpath(*folder_parts(nodeid), name)
+
+
+def write_trace(path: Path, trace: TraceProfile) -> None:
+    """Write the last trace of a test for a viewer; where nothing was recorded, no file is left.
+
+    Raises InstrcountError if it cannot be written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         trace.events.export_chrome_trace(path)
     except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
-    except OSError as error:
-        raise pytest.UsageError(
-            f"instrcount: traces cannot be written: {error} [trace-write]\n"
-            "  fix: pytest --trace-profile=DIR with a DIR you may write to"
-        ) from None
+        if error.slug != "profile-empty":
+            raise
+        # that of an earlier run would be taken for this one's
+        with suppress(OSError):
+            path.unlink()
 
 
 # Measured: the same test twice, each time as if it were the first.

@@ -102,11 +102,22 @@ def test_marker_traces_the_body(project: Project) -> None:
             @pytest.mark.trace_profile(max_calls={"test_it:helper": 1})
             def test_unit(self):
                 helper(1) + helper(2)
+
+        class TestAsync(unittest.IsolatedAsyncioTestCase):
+            @pytest.mark.trace_profile(max_calls={"test_it:helper": 2})
+            async def test_async(self):
+                await asyncio.sleep(0)
+                helper(1) + helper(2) + helper(3)
         """
     )
     result = project.run()
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["test_it:helper: 2 calls, at most 1 allowed"])
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "test_it:helper: 2 calls, at most 1 allowed",
+            "test_it:helper: 3 calls, at most 2 allowed",
+        ]
+    )
 
 
 def test_ceilings(project: Project) -> None:
@@ -168,11 +179,12 @@ def test_ranges(project: Project) -> None:
 
 
 def test_traces_are_written(project: Project) -> None:
-    """--trace-profile=DIR: a file for each traced test, and none for the others."""
+    """--trace-profile=DIR: a file for each traced test, none for the others, and one of the run."""
     project.write(BODY + "\n    def test_other():\n        pass\n")
     folder = project.outside / "traces"
     project.run(f"--trace-profile={folder}").assert_outcomes(passed=2)
-    (path,) = folder.rglob("*.json")
+    run, path = sorted(folder.rglob("*.json"), key=lambda path: path.name)
+    assert run.name == "run.trace.json"
     assert path.name.startswith("test_a-")
     names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
     assert names.count("test_it.helper") == 3

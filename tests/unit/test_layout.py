@@ -39,7 +39,7 @@ ROOMS = (
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
-    {"atomic", "errors"},
+    {"atomic", "body", "errors"},
     {""},
 )
 
@@ -62,6 +62,7 @@ KNOW_PYTEST = {
     "tracing.recognizers",
     "tracing.run",
     "tracing.settings",
+    "tracing.whole",
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -175,6 +177,63 @@ def test_events_of_another_process_follow_the_own_ones() -> None:
         add_events(of_node(threads, 4))
     assert [one.node_id for one in found.threads] == [0, 1, 2, 9, 4]
     assert [event.node_id for event in found.events if event.name == "there"] == [1, 2, 9, 4]
+
+
+def handed_over(*ranges: int, ident: int = 7, node: int = 0) -> ThreadEvents:
+    """What a process hands over that has recorded ranges with these handles."""
+    kinds = (EventKind.PUSH, EventKind.POP)
+    events = [Event(kind, f"r{n}", 0, n, node, at_ns=n) for n in ranges for kind in kinds]
+    return ThreadEvents(0, "MainThread", ident, node, tuple(events))
+
+
+def names_by_node(threads: Iterable[ThreadEvents]) -> list[tuple[int, str]]:
+    """Node and ranges of each thread of another process; the events say the same node."""
+    threads = [one for one in threads if one.node_id]
+    assert all(event.node_id == one.node_id for one in threads for event in one.events)
+    begun = EventKind.PUSH
+    return [
+        (one.node_id, " ".join(event.name for event in one.events if event.kind is begun))
+        for one in threads
+    ]
+
+
+def test_a_process_may_hand_over_several_parts() -> None:
+    """Under its number they are one thread again, and a range may end in a later part than its own."""
+    whole = handed_over(1, 2)
+    parts = [replace(whole, events=whole.events[:3]), replace(whole, events=whole.events[3:])]
+    with recorded() as found:
+        for part in parts:
+            add_events([part], node_id=3)
+    assert names_by_node(found.threads) == [(3, "r1 r2")]
+    assert [event.handle for event in found.threads[1].events] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("other", [handed_over(1), handed_over(2, ident=8)])
+def test_a_number_is_one_process(other: ThreadEvents) -> None:
+    """Equal handles, or other threads, are another process: its ranges would take the others' place."""
+    with recorded() as found:
+        add_events([handed_over(1)], node_id=1)
+        for node in (1, 0, -1):
+            with pytest.raises(InstrcountError) as caught:
+                add_events([other], node_id=node)
+            assert caught.value.slug == "node-taken"
+        add_events([other])
+    assert [node for node, _ in names_by_node(found.threads)] == [1, 2]
+
+
+def test_processes_of_processes_get_free_numbers() -> None:
+    """Two children may each have a child that is node 1 to them."""
+    with recorded() as found:
+        add_events([handed_over(1), handed_over(1, ident=8, node=1)], node_id=1)
+        add_events([handed_over(1), handed_over(1, ident=9, node=1)])
+        add_events([handed_over(2), handed_over(2, ident=9, node=3)], node_id=3)
+    assert names_by_node(found.threads) == [
+        (1, "r1"),
+        (2, "r1"),
+        (3, "r1 r2"),
+        (4, "r1"),
+        (5, "r2"),
+    ]
 
 
 def test_adding_events_needs_a_session() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import gc
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.event import START_MARK, STOP_MARK, EventKind
 from pytest_instrcount.trace.place import PLACE
 from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.remote import unpack_events
+from pytest_instrcount.trace.remote import pack_events, unpack_events
 from pytest_instrcount.trace.session import current, mark, start, stop
 from tests.ranges import recorded, story
 
@@ -406,3 +407,30 @@ def test_events_from_a_subprocess() -> None:
     child, parent = found.push("child"), found.push("parent")
     assert (child.node_id, child.remote, child.args) == (1, True, "text")
     assert parent.at_ns < child.at_ns < found.pop("parent").at_ns
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # 3.12: threads are alive
+@pytest.mark.parametrize("memory", [False, True])
+def test_a_forked_process_has_a_session_of_its_own(memory: bool) -> None:
+    """It has inherited its parent's, as a thread has; what it records is what it hands over."""
+    with recorded(profile_memory=memory) as found:
+        with record_function("parent"):
+            reader, writer = os.pipe()
+            pid = os.fork()
+            if not pid:
+                try:
+                    start(profile_memory=memory)
+                    with record_function("child"):
+                        pass
+                    answer = json.dumps(pack_events(stop()))
+                except BaseException as error:
+                    answer = repr(error)
+                os.write(writer, answer.encode())
+                os._exit(0)
+            os.close(writer)
+            with os.fdopen(reader) as pipe:
+                answer = pipe.read()
+            os.waitpid(pid, 0)
+        found.session.add(unpack_events(json.loads(answer)))
+    mine, childs = ([s for s in story([one]) if s[0] != "#"] for one in found.threads)
+    assert (mine, childs) == (["+parent", "-parent"], ["+child", "-child"])
