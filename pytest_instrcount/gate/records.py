@@ -69,6 +69,19 @@ class TestResult:
     #: why there is no count or no comparison: the text of an InstrcountError, or one line; else ""
     reason: str = ""
 
+    @property
+    def is_denoised(self) -> bool:
+        """Whether what was compared are other counts than the raw ones."""
+        compared = self.denoised_baseline_ir, self.denoised_ir
+        return None not in compared and compared != (self.baseline_ir, self.ir)
+
+    @property
+    def compared_ir(self) -> tuple[int | None, int | None]:
+        """The counts per call, before and now, that ``delta`` is the growth of."""
+        if self.is_denoised:
+            return self.denoised_baseline_ir, self.denoised_ir
+        return self.baseline_ir, self.ir
+
 
 def measured_result(
     measurement: Measurement,

@@ -136,8 +136,8 @@ def _cells(result: TestResult) -> tuple[str, ...]:
     if result.delta is not None:
         delta = percent(result.delta, beyond=result.limit.relative)
     limit = cut_right(str(result.limit), _WIDEST_LIMIT)
-    seen = detects(result.detects)
-    return ("", count(result.baseline_ir), count(result.ir), delta, limit, seen)
+    before, now = result.compared_ir
+    return ("", count(before), count(now), delta, limit, detects(result.detects))
 
 
 def _taken_lines(result: TestResult) -> list[str]:
@@ -220,12 +220,14 @@ def _what(result: TestResult) -> str:
 
 
 def _change(result: TestResult) -> str:
-    """``Ir 12,345 -> 12,702 (+2.9 %, limit +1 %)``."""
+    """``Ir 12,345 -> 12,702 (+2.9 %, limit +1 %)``; the numbers are those that the delta is of."""
     if result.delta is not None:
         delta = percent(result.delta, beyond=result.limit.relative)
     else:
         delta = str(result.verdict)
-    numbers = f"Ir {count(result.baseline_ir)} -> {count(result.ir)}"
+    before, now = result.compared_ir
+    kind = "denoised Ir" if result.is_denoised else "Ir"
+    numbers = f"{kind} {count(before)} -> {count(now)}"
     return f"{numbers} ({delta}, limit {result.limit})"
 
 
@@ -255,14 +257,15 @@ def _why(result: TestResult, width: int) -> list[str]:
 
 
 def _denoised_line(result: TestResult) -> list[str]:
-    """The counts that were compared, where they are not the raw ones, and what they tell apart."""
+    """The raw counts with their own growth, where others were compared, and what those tell apart."""
     if result.denoised_ir is None:
         return []
     seen = f"detects {detects(result.detects)}"
-    if (result.denoised_baseline_ir, result.denoised_ir) == (result.baseline_ir, result.ir):
+    if not result.is_denoised:
         return [seen]
-    counts = f"{count(result.denoised_baseline_ir)} -> {count(result.denoised_ir)}"
-    return [f"without layout noise: Ir {counts}, {seen}"]
+    before, now = result.baseline_ir, result.ir
+    delta = f" ({percent(Fraction(now, before) - 1)})" if before and now is not None else ""
+    return [f"with layout noise: Ir {count(before)} -> {count(now)}{delta}; {seen}"]
 
 
 def _reason(result: TestResult) -> list[str]:

@@ -299,14 +299,28 @@ def test_very_verbose_shows_noise() -> None:
     assert not any("memory" in line for line in render_summary(summary(noisy), 1))
 
 
-def test_compared_counts_are_shown_where_they_are_not_the_raw_ones() -> None:
-    """A failure says what was compared, and what the test can see."""
+def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
+    """In the headline and in the table; the raw counts have a line of their own, with their growth."""
     noisy = dataclasses.replace(
-        SLOWER, denoised_baseline_ir=12_000, denoised_ir=12_350, detects=Fraction(1, 5000)
+        result(Verdict.regressed, 12_456),
+        delta=Fraction(228, 12_000),
+        denoised_baseline_ir=12_000,
+        denoised_ir=12_228,
+        detects=Fraction(1, 5000),
     )
-    assert render_failure(noisy, "pytest")[1] == (
-        "  without layout noise: Ir 12,000 -> 12,350, detects >= 0.02 %"
-    )
+    assert render_failure(noisy, "pytest")[:2] == [
+        "test_a: denoised Ir 12,000 -> 12,228 (+1.9 %, limit +1 %)",
+        "  with layout noise: Ir 12,345 -> 12,456 (+0.9 %); detects >= 0.02 %",
+    ]
+    row = render_summary(summary(noisy), 0)[2]
+    assert row.split()[1:4] == ["12,000", "12,228", "+1.9"]
+
+
+def test_a_test_without_a_baseline_has_its_raw_count() -> None:
+    """Nothing says yet what is noise; once it is stored, the row still has no number before."""
+    stored = dataclasses.replace(NEW, denoised_ir=12_000, written=True)
+    for new in (NEW, stored):
+        assert render_summary(summary(new), 0)[2].split()[1:3] == ["-", "12,345"]
 
 
 def test_very_verbose_ends() -> None:
