@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount import facts, replay
+from pytest_instrcount.accepting import accept_run, accept_tests
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import (
     Order,
@@ -33,15 +33,19 @@ from pytest_instrcount.report.json import write_report
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import MARKER, Settings, load_settings, settings_for_item
+from pytest_instrcount.settings import (
+    MARKER,
+    Settings,
+    load_command_line,
+    load_settings,
+    settings_for_item,
+)
 from pytest_instrcount.starting import start_zygote
 from pytest_instrcount.stash import is_traced
 from pytest_instrcount.tracing.settings import load_trace_settings
 
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
-
-_UPDATE = "--instrcount-update-baseline"
 
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
@@ -334,11 +338,12 @@ class MeasuredRun:
             calls = self._tracing.results.get(result.nodeid) if self._tracing else None
             if calls is not None:
                 result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
-            text = "\n".join(render_failure(result, self._update_command()))
+            text = "\n".join(render_failure(result, self._accept_command(result.nodeid)))
             self._report_verdict(self._items[result.nodeid], result.verdict, text)
         if self._tracing is not None:
             for calls in self._tracing.failing():
-                text = "\n".join(render_calls_failure(calls, self._update_command()))
+                accept = self._accept_command(calls.nodeid)
+                text = "\n".join(render_calls_failure(calls, accept))
                 self._report_verdict(self._tracing.items[calls.nodeid], calls.verdict, text)
         if settings.prune:
             self._prune(session, stale)
@@ -444,11 +449,28 @@ class MeasuredRun:
         return self._summary
 
     def _update_command(self) -> str:
-        given = map(str, self._config.invocation_params.args)
-        args = [arg for arg in given if arg not in ("--instrcount", _UPDATE)]
-        if self._settings.policy != "all":  # the last one given wins; it may be the ini's, too
-            args.append("--instrcount-update-policy=all")
-        return shlex.join(["pytest", _UPDATE, *args])
+        """The command that accepts what this run has measured."""
+        found: dict[str, list[Verdict]] = {}
+        for result in self._rulings.results.values():
+            if not result.written:
+                found.setdefault(self._typed(result.nodeid), []).append(result.verdict)
+        for calls in self._tracing.results.values() if self._tracing else ():
+            if not calls.written:  # no update settles a ceiling
+                verdict = Verdict.failed if calls.too_many else calls.verdict
+                found.setdefault(self._typed(calls.nodeid), []).append(verdict)
+        return accept_run(load_command_line(self._config), found)
+
+    def _accept_command(self, nodeid: str) -> str:
+        """The command that accepts one test."""
+        return accept_tests(load_command_line(self._config), [self._typed(nodeid)])
+
+    def _typed(self, nodeid: str) -> str:
+        """A test as it is to be typed where pytest was started."""
+        config = self._config
+        file, colons, test = nodeid.partition("::")
+        if config.rootpath == config.invocation_params.dir:
+            return nodeid
+        return os.path.relpath(config.rootpath / file, config.invocation_params.dir) + colons + test
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.options import (
@@ -123,6 +125,19 @@ def load_settings(config: pytest.Config) -> Settings:
     if mistakes:
         raise pytest.UsageError("\n".join(["instrcount: wrong settings [settings]", *mistakes]))
     return settings
+
+
+def load_command_line(config: pytest.Config) -> CommandLine:
+    """What the user typed, for the command that accepts it."""
+    always = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    history = ("lf", "last_failed", "stepwise", "stepwise_skip")
+    return CommandLine(
+        words=tuple(map(str, config.invocation_params.args)),
+        names=frozenset(map(str, config.args)),
+        policy=config.getini("instrcount_update_policy") or POLICIES[0],
+        selects_always=any(word.startswith(("-k", "-m")) for word in always),
+        by_history=any(getattr(config.option, name, False) for name in history),
+    )
 
 
 def parse_seconds(given: object) -> float:

@@ -81,7 +81,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         lines += _wrapped(note, width)
     verdicts = [
         *(each.verdict for each in summary.results),
-        *(each.verdict for each in summary.traces),
+        *(each.verdict for each in summary.traces if not each.too_many),
     ]
     acceptable = not ACCEPTABLE.isdisjoint(verdicts)
     if acceptable and summary.update_command and not summary.updating:

@@ -270,7 +270,7 @@ def test_one_call_more_regresses(traced: Project) -> None:
             "  where it is called:",
             "    test_it.test_a  1",
             "      test_it.f  3",
-            "  accept: pytest --instrcount-update-baseline",
+            "  accept: pytest --instrcount-update-baseline test_it.py::test_a",
             "instrcount, calls: 1 regressed",
         ]
     )

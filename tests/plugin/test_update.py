@@ -75,7 +75,7 @@ def test_what_is_not_stored_still_fails(moved: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     accept = [line for line in result.stdout.lines if "accept: " in line]
     assert accept
-    assert accept[0].endswith("--instrcount-update-policy=all")
+    assert "--instrcount-update-policy" not in accept[0]
     assert accept[0].count("--instrcount-update-baseline") == 1
 
 
@@ -89,11 +89,29 @@ def test_policy_from_the_ini(moved: Project) -> None:
     assert "test_new" in moved.baselines()
 
 
-def test_the_accepting_command_keeps_the_users_arguments(moved: Project) -> None:
-    """What was selected stays selected, quoted for the shell."""
-    result = moved.measure("-k", "slower or new", "test_it.py")
+def test_the_accepting_command_accepts_what_the_run_has_shown(moved: Project) -> None:
+    """It names the tests, keeps what tells the project, and leaves out how the run was shown."""
+    result = moved.measure("-x", "-vk", "slower or new or within", "--rootdir=.", "test_it.py")
+    names = "test_it.py::test_slower test_it.py::test_new"
     result.stdout.fnmatch_lines(
-        ["  accept: pytest --instrcount-update-baseline -k 'slower or new' test_it.py"]
+        [
+            "  accept: pytest --instrcount-update-baseline --rootdir=. test_it.py::test_slower",
+            f"  accept: pytest --instrcount-update-baseline --rootdir=. {names}",
+        ]
+    )
+    before = moved.baseline_ir()
+    moved.update("--rootdir=.", *names.split())
+    assert moved.baseline_ir() == before | {"test_slower": 11_000, "test_new": 10_000}
+
+
+def test_the_accepting_command_is_for_where_it_is_typed(
+    moved: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests are named from the folder in which pytest was started."""
+    (moved.path / "sub").mkdir()
+    monkeypatch.chdir(moved.path / "sub")
+    moved.measure("--rootdir=..", "../test_it.py").stdout.fnmatch_lines(
+        ["  accept: pytest --instrcount-update-baseline --rootdir=.. ../test_it.py::test_slower"]
     )
 
 

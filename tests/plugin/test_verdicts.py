@@ -133,7 +133,7 @@ def test_regressed(suite: Project) -> None:
             "  detects >= 0.01 %",
             "  grew most, per call of the test:",
             "    +300 ir  1 -> 1 calls  work.c:work",
-            "  accept: pytest --instrcount-update-baseline",
+            "  accept: pytest --instrcount-update-baseline test_it.py::test_a",
             "*- instrcount -*",
             "test_it.py::test_a * 10,000 * 10,300 * +3 % * +1 %",
             "instrcount: 1 unchanged, 1 regressed",

@@ -24,6 +24,7 @@ ROOMS = (
     {"callgrind.repeat", "callgrind.collect"},
     {"tracing"},
     {"settings", "selection", "replay"},
+    {"accepting"},
     {"report"},
     {"gate.rulings"},
     {"gate.records"},

@@ -1,0 +1,161 @@
+"""The command that accepts what a run has measured: what it needs of the command line, and no more."""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_instrcount.gate.gate import Verdict, should_write
+
+UPDATE = "--instrcount-update-baseline"
+_POLICY = "--instrcount-update-policy"
+
+#: More tests than these are not named one by one; nor are more files.
+_MOST_NAMES = 5
+
+# What neither selects tests nor changes what they do: how the run is shown, where it stops, what
+# fails it. All else stays, since options of other plugins and of a conftest may matter.
+_NEEDLESS_FLAGS = f"""
+    --cache-clear --disable-pytest-warnings --disable-warnings --exitfirst --failed-first --ff
+    --fold-skipped --force-short-summary --full-trace --instrcount --instrcount-prune --last-failed
+    --lf --new-first --nf --no-fold-skipped --no-header --no-showlocals --no-summary --quiet
+    --setup-show --showlocals --stepwise --stepwise-reset --stepwise-skip --sw --sw-reset --sw-skip
+    --verbose {UPDATE}
+"""
+_NEEDLESS_VALUED = f"""
+    --capture --code-highlight --color --durations --durations-min --instrcount-improved
+    --instrcount-incomparable --instrcount-max-delta --instrcount-missing --instrcount-report
+    --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
+    --log-cli-level --log-file --log-file-level --maxfail --pastebin --show-capture --tb
+    --trace-profile --verbosity --xfail-tb -r {_POLICY}
+"""
+# What selects tests; not needed where they are named.
+_SELECTING_VALUED = "--deselect --ignore --ignore-glob -k -m"
+# Stays, with a value that may be a word of its own.
+_NEEDED_VALUED = """
+    --basetemp --config-file --confcutdir --import-mode --instrcount-baseline-dir
+    --instrcount-calls --instrcount-isolation --instrcount-timeout --instrcount-trace-backend
+    --instrcount-valgrind --instrcount-warmup --override-ini --pythonwarnings --rootdir
+    -W -c -n -o -p
+"""
+_FLAGS = frozenset(_NEEDLESS_FLAGS.split())
+_VALUED = frozenset(_NEEDLESS_VALUED.split())
+_SELECTING = frozenset(_SELECTING_VALUED.split())
+_WITH_VALUE = _VALUED | _SELECTING | frozenset(_NEEDED_VALUED.split())
+_SHORT_FLAGS = "hlqsvx"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What the user typed after ``pytest``, and what pytest made of it."""
+
+    words: tuple[str, ...]
+    #: those of them that name files, folders and tests
+    names: frozenset[str]
+    #: the policy of an update without an option
+    policy: str = "all"
+    #: whether -k or -m stand in the ini, too: then those of the command line have replaced them
+    selects_always: bool = False
+    #: whether --lf or its like left tests out, which a second run would not leave out
+    by_history: bool = False
+
+    def needed(self, *, selecting: bool) -> list[str]:
+        """The words that another run needs; ``selecting``: also those that select tests.
+
+        >>> typed = CommandLine(("-xq", "-p", "mine", "--tb=short", "-k", "a", "t.py"), frozenset(["t.py"]))
+        >>> typed.needed(selecting=False), typed.needed(selecting=True)
+        (['-p', 'mine'], ['-p', 'mine', '-k', 'a', 't.py'])
+        """
+        kept: list[str] = []
+        left = deque(self.words)
+        while left:
+            word = left.popleft()
+            if word == "--":
+                kept += [word, *left] if selecting else []
+                break
+            if word.startswith("-") and not word.startswith("--"):
+                word = _without_flags(word)
+            name = word.partition("=")[0] if word.startswith("--") else word[:2]
+            if not word or word in _FLAGS:
+                continue
+            if not word.startswith("-"):
+                if selecting or not (word in self.names or word.startswith("@")):
+                    kept.append(word)
+                continue
+            whole = [word]
+            if word == name and name in _WITH_VALUE and left:
+                whole.append(left.popleft())
+            if self._is_needed(name, selecting=selecting):
+                kept += whole
+        return kept
+
+    def _is_needed(self, name: str, *, selecting: bool) -> bool:
+        if name in ("-k", "-m") and self.selects_always:
+            return True
+        return name not in _VALUED and (selecting or name not in _SELECTING)
+
+    @property
+    def selects(self) -> bool:
+        """Whether some tests were asked for, not all that there are."""
+        return self.by_history or self.needed(selecting=True) != self.needed(selecting=False)
+
+
+def _without_flags(word: str) -> str:
+    """A word like ``-xqk`` without its letters that nothing needs: ``-k``.
+
+    >>> _without_flags("-vvx"), _without_flags("-xkname"), _without_flags("-n2")
+    ('', '-kname', '-n2')
+    """
+    letters = word[1:].lstrip(_SHORT_FLAGS)
+    return f"-{letters}" if letters else ""
+
+
+def accept_tests(typed: CommandLine, tests: Sequence[str]) -> str:
+    """The command that stores these tests, however many, and no others."""
+    return _command(typed, typed.needed(selecting=False), "all", tests)
+
+
+def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:
+    """The command that stores what an update would settle; tests by name as they are to be typed.
+
+    A few are named. Of many, those that the user's own selection has, and the policy that leaves
+    the others alone; where none does (some are improved, some unchanged), those of the same files.
+    """
+    accepted = [test for test, found in verdicts.items() if not _SETTLED.issuperset(found)]
+    settled = [test for test in verdicts if test not in accepted]
+    others = [test for test in settled if not _NEVER_WRITTEN.issuperset(verdicts[test])]
+    if not typed.selects and not others:
+        return _command(typed, typed.needed(selecting=True), "all", ())
+    if accepted and len(accepted) <= _MOST_NAMES:
+        return accept_tests(typed, accepted)
+    policy = _narrowest({each for test in accepted for each in verdicts[test]} - _SETTLED)
+    if not others and not typed.by_history:
+        policy = "all"
+    elif policy == "all" or typed.by_history:
+        files = sorted({test.partition("::")[0] for test in accepted})
+        if len(files) <= _MOST_NAMES:
+            return _command(typed, typed.needed(selecting=False), policy, files)
+    return _command(typed, typed.needed(selecting=True), policy, ())
+
+
+_NEVER_WRITTEN = frozenset({Verdict.failed, Verdict.nondeterministic, Verdict.stale})
+_SETTLED = _NEVER_WRITTEN | {Verdict.unchanged}
+
+
+def _narrowest(verdicts: Collection[Verdict]) -> str:
+    """The policy that stores all tests of these verdicts, and the fewest others.
+
+    >>> _narrowest([Verdict.new]), _narrowest([Verdict.new, Verdict.regressed])
+    ('missing', 'failing')
+    """
+    for policy in ("missing", "failing"):
+        if all(should_write(each, policy, each is not Verdict.new) for each in verdicts):
+            return policy
+    return "all"
+
+
+def _command(typed: CommandLine, words: Sequence[str], policy: str, tests: Sequence[str]) -> str:
+    chosen = [] if policy == typed.policy else [f"{_POLICY}={policy}"]
+    return shlex.join(["pytest", UPDATE, *chosen, *words, *tests])
