@@ -47,6 +47,12 @@ from pytest_instrcount.tracing.settings import load_trace_settings
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
 
+#: What to do about a `Problem`, by its word, where there is something to do.
+_REMEDIES = {
+    "timeout": "give it longer: --instrcount-timeout=SECONDS, or timeout=SECONDS in its marker",
+    "process-died": "pytest {}    (without Valgrind: does it end there, too?)",
+}
+
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
 
@@ -267,6 +273,8 @@ class MeasuredRun:
         text = f"instrcount: {problem.why} [{problem.slug}]"
         if problem.detail:
             text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
+        if problem.slug in _REMEDIES:
+            text += f"\n  fix: {_REMEDIES[problem.slug].format(self._typed(item.nodeid))}"
         replay.log_reports(item, replay.error_reports(item, text), [])
 
     def _report_result(self, item: pytest.Item, result: Message) -> None:
