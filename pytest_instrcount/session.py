@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -46,12 +47,6 @@ from pytest_instrcount.tracing.settings import load_trace_settings
 
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
-
-#: What to do about a `Problem`, by its word, where there is something to do.
-_REMEDIES = {
-    "timeout": "give it longer: --instrcount-timeout=SECONDS, or timeout=SECONDS in its marker",
-    "process-died": "pytest {}    (without Valgrind: does it end there, too?)",
-}
 
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
@@ -187,6 +182,7 @@ class MeasuredRun:
                 CallStore(self._rulings.store),
                 self._rulings.policy,
             )
+            self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
         if not orders:
             self._zygote.end()
             self._zygote = None
@@ -273,8 +269,13 @@ class MeasuredRun:
         text = f"instrcount: {problem.why} [{problem.slug}]"
         if problem.detail:
             text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
-        if problem.slug in _REMEDIES:
-            text += f"\n  fix: {_REMEDIES[problem.slug].format(self._typed(item.nodeid))}"
+        remedy = problem.remedy(shlex.quote(self._typed(item.nodeid)))
+        if (
+            problem.slug == "timeout"
+            and self._chosen[item.nodeid].timeout != self._settings.timeout
+        ):
+            remedy += "    (timeout= in its marker wins)"
+        text += f"\n  fix: {remedy}" if remedy else ""
         replay.log_reports(item, replay.error_reports(item, text), [])
 
     def _report_result(self, item: pytest.Item, result: Message) -> None:

@@ -164,6 +164,11 @@ class Supervisor:
     refreshed: set[FileKey] = field(default_factory=set)
     zygotes: int = 0
 
+    @property
+    def place(self) -> str:
+        """Where the tests run, in words."""
+        return str(self.setup["place"])
+
     # The loop.
 
     def run(self) -> None:
@@ -391,12 +396,12 @@ class Supervisor:
             return True
         problem = file.collected["problem"]
         if problem:
-            self.give_problem(test, f"its file could not be collected under Valgrind:\n{problem}")
+            self.give_problem(test, f"its file could not be collected {self.place}:\n{problem}")
         else:
             near = "\n".join(f"  {each}" for each in ids[:20]) or "  (no test at all)"
             self.give_problem(
                 test,
-                f"outside Valgrind this test is {nodeid}\nunder Valgrind its file has\n{near}\n"
+                f"here this test is {nodeid}\n{self.place} its file has\n{near}\n"
                 "ids must be the same in every process: an id made from a set or an address is not",
             )
         return False
@@ -534,12 +539,12 @@ class Supervisor:
         if run.timed_out and (result is None or run.counted is None):
             self.give_problem(
                 test,
-                f"it did not end within {test.order['timeout']:g} s under Valgrind",
+                f"it did not end within {test.order['timeout']:g} s {self.place}",
                 self.last_words(run),
                 slug="timeout",
             )
         elif result is not None and result["kind"] == "broken":
-            self.give_problem(test, f"the plugin failed under Valgrind: {result['why']}")
+            self.give_problem(test, f"the plugin failed {self.place}: {result['why']}")
         elif result is not None:
             if result["compiled"] and not test.recompiled and not self.setup["dont_write_bytecode"]:
                 test.recompiled = True
@@ -687,13 +692,13 @@ class Supervisor:
             if file.why:
                 self.on_file_end(file, "")
                 continue
-            file.why = f"importing its file took longer than {limit} under Valgrind"
+            file.why = f"importing its file took longer than {limit} {self.place}"
             file.deadline = now + _LAST_WORDS_SECONDS
             abort(file.parent.pid)
         for start in [start for start in self.starting if start.deadline <= now]:
             self.selector.unregister(start.valgrind.parent.channel)
             self.starting.remove(start)
-            self.on_unready(start, f"pytest was not ready under Valgrind within {limit}")
+            self.on_unready(start, f"pytest was not ready {self.place} within {limit}")
 
 
 class _Stopped(Exception):

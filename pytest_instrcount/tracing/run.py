@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import is_traced
 from pytest_instrcount.tracing.fixture import passed_ceilings
 from pytest_instrcount.tracing.hooks import wish_of
+from pytest_instrcount.tracing.limits import PhaseLimits
 from pytest_instrcount.tracing.settings import TRACE_MARKER, TraceWish
 
 
@@ -57,6 +59,7 @@ class TracedTests:
         self._store = store
         self._policy = policy
         self.items = {item.nodeid: item for item in items}
+        self.limits = PhaseLimits(self.items, settings.timeout)
         self._wishes = {item.nodeid: wish_of(item) for item in items}
         self.results: dict[str, CallsResult] = {}
         self._tables: dict[str, CallTable] = {}
@@ -90,7 +93,9 @@ class TracedTests:
 
     def _rule(self, nodeid: str, answer: Message | Problem) -> None:
         if isinstance(answer, Problem):
-            self._fail(nodeid, "\n".join(filter(None, (answer.why, answer.detail))))
+            remedy = answer.remedy(shlex.quote(nodeid))
+            parts = f"{answer.why} [{answer.slug}]", answer.detail, remedy and f"fix: {remedy}"
+            self._fail(nodeid, "\n".join(filter(None, parts)))
             return
         if answer["problem"] or not answer["traced"]:
             self._fail(nodeid, answer["problem"] or "it did not pass where it was to be traced")

@@ -115,7 +115,7 @@ def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any])
             "*_ ERROR at setup of test_spins _*",
             "  File *test_faults.py*, line 6 in spin",
             "  File *test_faults.py*, line 11 in test_spins",
-            "  fix: give it longer: --instrcount-timeout=SECONDS, *",
+            "  fix: give it longer: pytest --instrcount --instrcount-timeout=SECONDS test_faults.py::*wins)",
             "*_ ERROR at setup of test_sleeps _*",
             "  File *test_faults.py*, line 14 in test_sleeps",
             "*_ ERROR at setup of test_counts _*",

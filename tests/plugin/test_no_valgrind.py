@@ -156,7 +156,7 @@ def test_a_test_that_breaks_is_an_error(
             "instrcount: its process was killed by SIGSEGV before the test ended [[]process-died]",
             "--- the last lines under Valgrind ---",
             "Invalid read",
-            "  fix: pytest test_it.py::test_a    (without Valgrind: does it end there, too?)",
+            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
             "instrcount: 1 unchanged, 1 failed",
         ]
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
 
+from pytest_instrcount.callgrind.zygote import Problem
 from tests.plugin.conftest import Project
 
 BODY = """
@@ -276,6 +278,83 @@ def test_one_call_more_regresses(traced: Project) -> None:
     )
     traced.update().assert_outcomes(passed=1)
     traced.measure().assert_outcomes(passed=1)
+
+
+def test_time_is_limited_in_this_process_too(project: Project) -> None:
+    """A traced test runs here as well; with its own line, and no line of ours."""
+    project.write(
+        """
+        import os, time, pytest
+        pytestmark = pytest.mark.trace_profile
+        HERE = os.getpid()
+
+        def wait(name, where):
+            if name == where and os.getpid() == HERE: time.sleep(60)
+
+        @pytest.fixture(autouse=True)
+        def slow(request):
+            wait(request.node.name, "test_setup")
+            yield
+            wait(request.node.name, "test_teardown")
+
+        def test_call():
+            try:
+                wait("test_call", "test_call")
+            except Exception:
+                pass
+        def test_setup(): pass
+        def test_teardown(): pass
+        def test_quick(): pass
+        """
+    )
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    result = project.measure("--instrcount-timeout=0.2")
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == before
+    result.assert_outcomes(passed=2, failed=1, errors=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*HERE: time.sleep(60)",
+            "E * instrcount: it did not end within 0.2 s, without Valgrind [[]timeout]",
+            "E *   fix: give it longer: pytest --instrcount --instrcount-timeout=SECONDS",
+        ]
+    )
+    assert "limits.py" not in result.stdout.str()
+
+
+def test_whoever_has_the_alarm_keeps_it(project: Project) -> None:
+    """A test's own use of SIGALRM is not disturbed."""
+    project.write(
+        """
+        import signal, time, pytest
+
+        @pytest.mark.trace_profile
+        def test_own_alarm():
+            rung = []
+            signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            time.sleep(0.4)
+            assert rung
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        """
+    )
+    project.measure("--instrcount-timeout=0.2").assert_outcomes(passed=1)
+
+
+def test_a_process_that_died_says_where(traced: Project) -> None:
+    """Its reason line by line, and what to type."""
+    traced.valgrind.problems["test_a"] = Problem(
+        "process-died",
+        "its process was killed by SIGSEGV",
+        'most recent call first:\n  File "t.py"',
+    )
+    traced.measure().stdout.fnmatch_lines(
+        [
+            "test_a: its process was killed by SIGSEGV [[]process-died]",
+            "  most recent call first:",
+            '    File "t.py"',
+            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
+        ]
+    )
 
 
 def test_fewer_calls_are_improved(traced: Project) -> None:

@@ -56,6 +56,7 @@ KNOW_PYTEST = {
     "callgrind.collect",
     "callgrind.rehearsal",
     "tracing.hooks",
+    "tracing.limits",
     "tracing.run",
     "tracing.settings",
 }
