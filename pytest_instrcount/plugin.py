@@ -46,10 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def wants_to_measure(config: pytest.Config) -> bool:
     """Whether the user asked for it; never inside Valgrind, nor where no test is to run."""
-    asked = any(
+    from pytest_instrcount.options import is_switched_on
+
+    # the ini is read in any case: a value that is none is to be told at once
+    asked = is_switched_on(config) or any(
         config.getoption(name)
         for name in ("instrcount", "instrcount_update_baseline", "instrcount_prune")
-    ) or config.getini("instrcount")
+    )
     idle = (
         "collectonly",
         "help",

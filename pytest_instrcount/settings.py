@@ -18,6 +18,7 @@ from pytest_instrcount.options import (
     DEFAULT_TIMEOUT,
     IMPROVED,
     INCOMPARABLE,
+    INI_ERRORS,
     ISOLATIONS,
     MISSING,
     POLICIES,
@@ -26,6 +27,8 @@ from pytest_instrcount.options import (
 REPORT_TYPES = ("json",)
 
 MARKER = "instrcount"
+
+_WRITE_ENV = "write names of variables, without values, like instrcount_env = DATABASE_URL TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,14 @@ def load_settings(config: pytest.Config) -> Settings:
         given = config.getini("verbosity_instrcount")
         mistakes.append(f"verbosity_instrcount = {given!r}: write auto or a whole number")
         verbosity = 0
+    try:
+        variables = config.getini("instrcount_env")
+        for name in variables:
+            if "=" in name or not name:
+                mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
+    except INI_ERRORS as error:
+        variables = []
+        mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
     settings = Settings(
         active=bool(value("instrcount") or update or prune),
         update=update,
@@ -118,7 +129,7 @@ def load_settings(config: pytest.Config) -> Settings:
         warmup=checked("instrcount_warmup", parse_warmup, None),
         calls=checked("instrcount_calls", parse_calls, None),
         isolation=choice("instrcount_isolation", ISOLATIONS),
-        let_through=tuple(config.getini("instrcount_env")),
+        let_through=tuple(variables),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
     )

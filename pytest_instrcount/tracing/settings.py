@@ -13,7 +13,7 @@ import pytest
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
-from pytest_instrcount.options import BACKENDS
+from pytest_instrcount.options import BACKENDS, INI_ERRORS
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class
 
 TRACE_MARKER = "trace_profile"
@@ -85,7 +85,14 @@ def load_recognizers(config: pytest.Config) -> tuple[Recognizer, ...]:
     """
     found: list[Recognizer] = []
     mistakes: list[str] = []
-    for name in config.getini("instrcount_recognizers"):
+    try:
+        names = config.getini("instrcount_recognizers")
+    except INI_ERRORS as error:
+        names = []
+        mistakes.append(
+            f"instrcount_recognizers: {error}\n  fix: instrcount_recognizers = package.module.Class"
+        )
+    for name in names:
         try:
             found += recognize_class(name)
         except InstrcountError as error:
