@@ -231,6 +231,7 @@ class MeasuredRun:
                 self._tracing.rule(
                     lambda nodeid: Heartbeat(self._say, nodeid), self._passed.__contains__
                 )
+                self._notes += self._tracing.notes
         except ZygoteFailed as error:
             raise pytest.UsageError(str(error)) from None
         finally:

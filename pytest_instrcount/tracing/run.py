@@ -18,6 +18,7 @@ from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.rulings import Policy
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import is_traced
+from pytest_instrcount.tracing.ceilings import idle_ceilings
 from pytest_instrcount.tracing.fixture import passed_ceilings
 from pytest_instrcount.tracing.hooks import wish_of
 from pytest_instrcount.tracing.limits import PhaseLimits
@@ -63,6 +64,8 @@ class TracedTests:
         self._wishes = {item.nodeid: wish_of(item) for item in items}
         self.results: dict[str, CallsResult] = {}
         self._tables: dict[str, CallTable] = {}
+        #: to be said below the table
+        self.notes: list[str] = []
         self._first = zygote.ask(
             [
                 Order(
@@ -121,6 +124,7 @@ class TracedTests:
             wish.max_memory_delta,
         )
         self._tables[nodeid] = table
+        self.notes += [f"{nodeid}: {each} [max-calls]" for each in idle_ceilings(second, wish)]
         self.results[nodeid] = CallsResult(
             nodeid,
             compared.verdict,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -119,6 +120,68 @@ def test_ceilings(project: Project) -> None:
     result.stdout.fnmatch_lines(
         ["test_it:h*: 3 calls, at most 2 allowed", "the calls of the test:", "  test_it.test_a*1"]
     )
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "said"),
+    [
+        (
+            "{'test_it:helpr': 3}",
+            ["nothing that was called is named 'test_it:helpr'; near: *helper*"],
+        ),
+        ("{'test_it:help[x]*': 3}", ["nothing that was called is named 'test_it:help[[]x]*'*"]),
+        ("{'no.module:f': 1}", ["nothing that was called is named 'no.module:f'*"]),
+        ("{'builtins:len': 1}", ["'builtins:len' is a builtin: only c_calls=True counts it*"]),
+        ("{'no.module:f': 0, 'json:loads': 1, 'json.decoder:JSONDecoder.decode': 2}", []),
+        ("{'test_it:helper': 3, '*.helper': 9}", []),
+    ],
+)
+def test_a_ceiling_that_holds_nothing_back_is_said(
+    project: Project, ceilings: str, said: list[str]
+) -> None:
+    """By a warning, or a note under the option; the test passes, and what is right is not spoken of."""
+    project.write(BODY.replace("trace_profile", f"trace_profile(max_calls={ceilings})"))
+    result = project.run("-Walways")
+    result.assert_outcomes(passed=1, warnings=len(said))
+    result.stdout.fnmatch_lines(
+        [f"*InstrcountWarning: instrcount: max_calls: {one}" for one in said]
+    )
+    project.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 3}
+    measured = project.measure()
+    measured.assert_outcomes(passed=1)
+    text = " ".join(measured.stdout.str().split())
+    assert text.count("[max-calls]") == len(said)
+    for one in said:
+        assert fnmatchcase(text, f"*test_it.py::test_a: max_calls: {one}*")
+
+
+def test_ceilings_of_ranges(project: Project) -> None:
+    """The legacy tracer has no calls to show: the ranges are."""
+    project.write(
+        """
+        import pytest
+        from pytest_instrcount import record_function
+
+        @pytest.mark.trace_profile(tracer="legacy", max_calls={"load": 1})
+        def test_a():
+            for _ in range(3):
+                with record_function("load"):
+                    with record_function("parse"): pass
+            with record_function("end"): pass
+        """
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "load: 3 calls, at most 1 allowed",
+            "the ranges of the test:",
+            "  load  3",
+            "  parse  3",
+            "  end  1",
+        ]
+    )
+    assert "the calls of the test" not in result.stdout.str()
 
 
 def test_phases(project: Project) -> None:
