@@ -288,7 +288,8 @@ class MeasuredRun:
             problem = result["problem"]
             if not problem and result["counted"] is None:
                 problem = "the process that counts it was killed"
-            text = f"instrcount: {problem} [not-measured]" if problem else ""
+            what, line, rest = problem.partition("\n")
+            text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
             try:
                 properties = [] if problem else self._rule(item, result)
             except InstrcountError as error:
@@ -358,9 +359,12 @@ class MeasuredRun:
         if settings.prune:
             self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
+            fix = self._update_command()
+            if not self._chosen and self._tracing is None:
+                fix = "pytest without --instrcount: no test with a marker of it was selected"
             raise pytest.UsageError(
                 "instrcount: this run compared no test with a baseline, and CI is set "
-                f"[nothing-compared]\n  fix: {self._update_command()}"
+                f"[nothing-compared]\n  fix: {fix}"
             )
 
     def _report_verdict(self, item: pytest.Item, verdict: Verdict, text: str) -> None:
@@ -434,6 +438,7 @@ class MeasuredRun:
         width = min(80, terminalreporter._tw.fullwidth)
         lines = render_summary(self._summarise(), self._settings.verbosity, width)
         if lines and self._settings.verbosity >= 0:
+            terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
             terminalreporter.write_line(line)

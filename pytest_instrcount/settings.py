@@ -83,7 +83,7 @@ def load_settings(config: pytest.Config) -> Settings:
         try:
             return check(given)
         except (ValueError, InstrcountError) as error:
-            mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
+            mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
             return default
 
     update, prune = (
@@ -136,6 +136,11 @@ def load_settings(config: pytest.Config) -> Settings:
     if mistakes:
         raise pytest.UsageError("\n".join(["instrcount: wrong settings [settings]", *mistakes]))
     return settings
+
+
+def _in_one_line(error: Exception) -> str:
+    """What is wrong with a value, and what to write."""
+    return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
 
 
 def load_command_line(config: pytest.Config) -> CommandLine:
@@ -223,5 +228,5 @@ def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, 
             try:
                 chosen.setdefault(name, check(given))
             except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
+                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
     return replace(settings, **chosen), mistakes

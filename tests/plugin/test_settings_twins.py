@@ -145,7 +145,7 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
         "instrcount_improved = 'yes': choose one of note, fail",
         "instrcount_isolation = 'thread': choose one of fork, process",
         "verbosity_instrcount = 'loud': *",
-        "instrcount_max_delta = '1': * is ambiguous: percent or instructions[?]",
+        "instrcount_max_delta = '1': * is ambiguous: percent or instructions[?]; write \"1%\" *",
         "instrcount_timeout = 'soon': write seconds, like 60",
         "instrcount_warmup = '-1': write a whole number, 0 or more",
         "instrcount_calls = '0': write a whole number, 1 or more",
