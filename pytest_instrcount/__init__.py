@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
     from pytest_instrcount.counts.timer import CopyIfCallgrind, Timer
-    from pytest_instrcount.errors import InstrcountError
+    from pytest_instrcount.errors import InstrcountError, InstrcountWarning
     from pytest_instrcount.trace.columns import Parameter
     from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
     from pytest_instrcount.trace.events import EventList
@@ -35,6 +35,7 @@ __all__ = [
     "FunctionCounts",
     "FunctionEvent",
     "InstrcountError",
+    "InstrcountWarning",
     "Parameter",
     "Recognizer",
     "RecordProfile",
@@ -60,6 +61,7 @@ _HOMES = {
     "FunctionCounts": "counts.function_counts",
     "FunctionEvent": "trace.function_event",
     "InstrcountError": "errors",
+    "InstrcountWarning": "errors",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",
     "RecordProfile": "trace.record",

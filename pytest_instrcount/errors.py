@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class InstrcountError(Exception):
     """Something could not be measured, read or written; the message ends in the command to type.
@@ -17,3 +19,12 @@ class InstrcountError(Exception):
     def __init__(self, slug: str, why: str, fix: str) -> None:
         super().__init__(f"instrcount: {why} [{slug}]\n  fix: {fix}")
         self.slug, self.why, self.fix = slug, why, fix
+
+
+class InstrcountWarning(UserWarning):
+    """Something was asked for that is likely to be a slip; the test goes on."""
+
+
+def is_misuse(raised: Any) -> bool:
+    """Whether pytest's ``ExceptionInfo`` holds an error of ours: then our frames say nothing."""
+    return isinstance(raised.value, (InstrcountError, InstrcountWarning))

@@ -50,6 +50,7 @@ class Rounds:
         rounds: int | None,
         iterations: int,
     ) -> None:
+        __tracebackhide__ = True
         for name, value, least in (
             ("warmup_rounds", warmup_rounds, 0),
             ("rounds", rounds, 1),
@@ -59,6 +60,13 @@ class Rounds:
                 raise ValueError(f"instrcount.pedantic: {name}={value!r} is not an int >= {least}")
         if setup is not None and iterations != 1:
             raise ValueError("instrcount.pedantic: with setup, iterations must be 1")
+        if not isinstance(args, Sequence) or isinstance(args, str):
+            raise TypeError(f"instrcount.pedantic: args={args!r} is not a tuple, like ({args!r},)")
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise TypeError(f"instrcount.pedantic: kwargs={kwargs!r} is not a dict")
+        for name, each in (("setup", setup), ("teardown", teardown)):
+            if each is not None and not callable(each):
+                raise TypeError(f"instrcount.pedantic: {name}={each!r} cannot be called")
         self.target = target
         self._arguments = tuple(args), dict(kwargs or {})
         self._setup = setup
@@ -67,6 +75,7 @@ class Rounds:
 
     def set_up(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Run the set-up; returns the arguments of this round's calls."""
+        __tracebackhide__ = True
         made = self._setup() if self._setup is not None else None
         if made is None:
             return self._arguments
@@ -74,11 +83,17 @@ class Rounds:
             raise TypeError(
                 "instrcount.pedantic: give args and kwargs, or return them from setup, not both"
             )
-        args, kwargs = made
-        return tuple(args), dict(kwargs)
+        try:
+            args, kwargs = made
+            return tuple(args), dict(kwargs)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"instrcount.pedantic: setup returned {made!r}, not None or (args, kwargs)"
+            ) from None
 
     def tear_down(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Run the tear-down with the arguments of the round."""
+        __tracebackhide__ = True
         if self._teardown is not None:
             self._teardown(*args, **kwargs)
 
@@ -103,6 +118,7 @@ class InstrCount:
 
     def __call__(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Count ``func(*args, **kwargs)`` and return the value of its first call."""
+        __tracebackhide__ = True
         self._take(func)
         value = func(*args, **kwargs)
         if self._counter is not None:
@@ -127,6 +143,7 @@ class InstrCount:
         chosen as for a plain call. Returns the value of the first call. Raises ValueError for
         numbers out of range, TypeError for arguments given twice.
         """
+        __tracebackhide__ = True
         self._take(target)
         rounds_ = Rounds(target, args, kwargs, setup, teardown, warmup_rounds, rounds, iterations)
         first_args, first_kwargs = rounds_.set_up()
@@ -137,6 +154,7 @@ class InstrCount:
         return value
 
     def _take(self, target: object) -> None:
+        __tracebackhide__ = True
         name = getattr(target, "__qualname__", repr(target))
         if self._used_at:
             raise RuntimeError(

@@ -16,6 +16,9 @@ ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
+#: What ``getini`` raises for a value that is none: pytest 9.2 the first, others one of the others.
+INI_ERRORS = (pytest.UsageError, ValueError, TypeError)
+
 MARKER_LINE = (
     "instrcount(max_delta=None, max_allocs_delta=None, warmup=None, calls=None, timeout=None, "
     "isolation=None): "
@@ -29,6 +32,17 @@ TRACE_MARKER_LINE = (
     "--instrcount, fail when there are more than in its baseline, or more than "
     'max_calls={"module:function": 3}.'
 )
+
+
+def is_switched_on(config: pytest.Config) -> bool:
+    """Whether the ini setting says to measure. Raises pytest.UsageError for what is no yes or no."""
+    try:
+        return bool(config.getini("instrcount"))
+    except INI_ERRORS as error:
+        raise pytest.UsageError(
+            f"instrcount: wrong settings [settings]\ninstrcount: {error}: write true or false, like\n"
+            "  fix: pytest -o instrcount=true"
+        ) from None
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pytest_instrcount.fixture import InstrCount
     from pytest_instrcount.tracing.fixture import TraceProfile
 
+#: The folder of this package, with a slash at its end.
+HERE = __file__.removesuffix("plugin.py")
+
 #: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
 STARTED_WITH = tuple(sys.path)
 #: In a worker's output: what is wrong with traces; without lone surrogates, which execnet refuses.
@@ -55,10 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def wants_to_measure(config: pytest.Config) -> bool:
     """Whether the user asked for it; never inside Valgrind, nor where no test is to run."""
-    asked = any(
+    from pytest_instrcount.options import is_switched_on
+
+    # the ini is read in any case: a value that is none is to be told at once
+    asked = is_switched_on(config) or any(
         config.getoption(name)
         for name in ("instrcount", "instrcount_update_baseline", "instrcount_prune")
-    ) or config.getini("instrcount")
+    )
     idle = (
         "collectonly",
         "help",
@@ -113,6 +119,17 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     """Where an assert about a number of calls fails, show who made them."""
     tree = sys.modules.get("pytest_instrcount.trace.tree")
     return tree.explain_calls(op, left, right) if tree else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """Of an error that a wrong use of ours has raised, show the user's lines and none of ours."""
+    error, errors = call.excinfo, sys.modules.get("pytest_instrcount.errors")
+    if error is not None and errors is not None and errors.is_misuse(error):
+        for entry in error.traceback:
+            if str(entry.path).startswith(HERE):
+                # pytest asks it, for a frame without one of its own
+                entry.frame.f_globals["__tracebackhide__"] = errors.is_misuse
 
 
 @pytest.fixture

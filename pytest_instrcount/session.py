@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -182,6 +183,7 @@ class MeasuredRun:
                 CallStore(self._rulings.store),
                 self._rulings.policy,
             )
+            self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
         if not orders:
             self._zygote.end()
             self._zygote = None
@@ -232,6 +234,7 @@ class MeasuredRun:
                 self._tracing.rule(
                     lambda nodeid: Heartbeat(self._say, nodeid), self._passed.__contains__
                 )
+                self._notes += self._tracing.notes
         except ZygoteFailed as error:
             raise pytest.UsageError(str(error)) from None
         finally:
@@ -304,6 +307,13 @@ class MeasuredRun:
         text = f"instrcount: {problem.why} [{problem.slug}]"
         if problem.detail:
             text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
+        remedy = problem.remedy(shlex.quote(self._typed(item.nodeid)))
+        if (
+            problem.slug == "timeout"
+            and self._chosen[item.nodeid].timeout != self._settings.timeout
+        ):
+            remedy += "    (timeout= in its marker wins)"
+        text += f"\n  fix: {remedy}" if remedy else ""
         replay.log_reports(item, replay.error_reports(item, text), [])
 
     def _report_result(self, item: pytest.Item, result: Message) -> None:
@@ -315,7 +325,8 @@ class MeasuredRun:
             problem = result["problem"]
             if not problem and result["counted"] is None:
                 problem = "the process that counts it was killed"
-            text = f"instrcount: {problem} [not-measured]" if problem else ""
+            what, line, rest = problem.partition("\n")
+            text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
             try:
                 properties = [] if problem else self._rule(item, result)
             except InstrcountError as error:
@@ -385,9 +396,12 @@ class MeasuredRun:
         if settings.prune:
             self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
+            fix = self._update_command()
+            if not self._chosen and self._tracing is None:
+                fix = "pytest without --instrcount: no test with a marker of it was selected"
             raise pytest.UsageError(
                 "instrcount: this run compared no test with a baseline, and CI is set "
-                f"[nothing-compared]\n  fix: {self._update_command()}"
+                f"[nothing-compared]\n  fix: {fix}"
             )
 
     def _report_verdict(self, item: pytest.Item, verdict: Verdict, text: str) -> None:
@@ -461,6 +475,7 @@ class MeasuredRun:
         width = min(80, terminalreporter._tw.fullwidth)
         lines = render_summary(self._summarise(), self._settings.verbosity, width)
         if lines and self._settings.verbosity >= 0:
+            terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
             terminalreporter.write_line(line)

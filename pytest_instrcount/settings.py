@@ -19,6 +19,7 @@ from pytest_instrcount.options import (
     DEFAULT_TIMEOUT,
     IMPROVED,
     INCOMPARABLE,
+    INI_ERRORS,
     ISOLATIONS,
     MISSING,
     POLICIES,
@@ -27,6 +28,8 @@ from pytest_instrcount.options import (
 REPORT_TYPES = ("json",)
 
 MARKER = "instrcount"
+
+_WRITE_ENV = "write names of variables, without values, like instrcount_env = DATABASE_URL TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class Given:
         try:
             return check(given)
         except (ValueError, InstrcountError) as error:
-            self.mistakes.append(f"{name} = {given!r}: {getattr(error, 'why', error)}")
+            self.mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
             return default
 
     def raise_mistakes(self) -> None:
@@ -121,6 +124,14 @@ def load_settings(config: pytest.Config) -> Settings:
         said = config.getini("verbosity_instrcount")
         given.mistakes.append(f"verbosity_instrcount = {said!r}: write auto or a whole number")
         verbosity = 0
+    try:
+        variables = config.getini("instrcount_env")
+        for name in variables:
+            if "=" in name or not name:
+                given.mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
+    except INI_ERRORS as error:
+        variables = []
+        given.mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
     settings = Settings(
         active=bool(given.value("instrcount") or update or prune),
         update=update,
@@ -140,12 +151,17 @@ def load_settings(config: pytest.Config) -> Settings:
         isolation=given.choice("instrcount_isolation", ISOLATIONS),
         blame=given.choice("instrcount_blame", BLAME),
         max_allocs_delta=None,  # the marker's alone
-        let_through=tuple(config.getini("instrcount_env")),
+        let_through=tuple(variables),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
     )
     given.raise_mistakes()
     return settings
+
+
+def _in_one_line(error: Exception) -> str:
+    """What is wrong with a value, and what to write."""
+    return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
 
 
 def load_command_line(config: pytest.Config) -> CommandLine:
@@ -241,5 +257,5 @@ def read_markers(
             try:
                 chosen.setdefault(name, check(given))
             except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {getattr(error, 'why', error)}")
+                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
     return chosen, mistakes

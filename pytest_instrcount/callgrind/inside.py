@@ -10,6 +10,7 @@ Nothing here decides what a count means; that is done natively, from the dumps.
 from __future__ import annotations
 
 import base64
+import faulthandler
 import gc
 import importlib
 import io
@@ -168,6 +169,7 @@ class Zygote:
         """Collect the file that the supervisor names; returns what will run one of its tests."""
         order = line.channel.receive()
         os.environ[CHILD_VARIABLE] = order["child"]
+        keep_last_words(self._plan["scratch"], order["child"])
         path = order["path"]
         disturb(order["layout"])
         restart_capture(self._config)
@@ -251,6 +253,13 @@ def with_padded_times(report: Message) -> Message:
     return report | times | {"padded": list(times)}
 
 
+def keep_last_words(scratch: str, child: str) -> None:
+    """Have faulthandler, if it is on, write to a file of this process's own: errors are everybody's."""
+    if faulthandler.is_enabled():
+        path = os.path.join(scratch, "dumps", f"words.{child}")
+        faulthandler.enable(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+
+
 def restart_capture(config: pytest.Config) -> None:
     """Open capture files of this process's own: inherited ones share their position in the file."""
     manager = config.pluginmanager.getplugin("capturemanager")
@@ -295,6 +304,8 @@ class TestChild:
         self._order = order = channel.receive()
         item = self.items[order["nodeid"]]
         self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
+        if not self._rehearses:
+            keep_last_words(scratch, order["child"])
         self._counter = Counter(
             channel,
             requests,

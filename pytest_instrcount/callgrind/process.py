@@ -9,7 +9,7 @@ import select
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,16 @@ ORDER_SECONDS = 60.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TAIL_LINES = 12
+
+#: Frames of one thread that are shown: the innermost, where it was, and the outermost, the test.
+_INNER_FRAMES, _OUTER_FRAMES = 8, 3
+_NOT_THE_USERS = (
+    "/_pytest/",
+    "/pluggy/",
+    "/importlib/__init__.py",
+    "<frozen importlib",
+    f"{Path(__file__).parents[1]}/",
+)
 
 
 def prctl(option: int, value: int) -> None:
@@ -44,6 +54,17 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def abort(pid: int) -> bool:
+    """Have a process write down where it is, and end; False if it is gone, or was never there."""
+    if not pid:
+        return False
+    try:
+        os.kill(pid, signal.SIGABRT)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @dataclass(slots=True, eq=False)
@@ -144,15 +165,49 @@ class Valgrind:
         self.process.wait()
         self.parent.close()
 
-    def last_words(self, pid: int, start: int = 0) -> str:
-        """The end of what Valgrind said of one process, and of what the process printed itself."""
+    def last_words(self, pid: int) -> str:
+        """The end of what Valgrind said of one process, and of what was printed, by whomever."""
+        printed = [line for line in read_lines(self.output) if "aspacem" not in line]
+        return "\n".join([*self.said_of(pid), *printed[-_TAIL_LINES:]]).strip()
+
+    def said_of(self, pid: int) -> list[str]:
+        """The end of what Valgrind said of one process."""
         said = [
             line.partition("== ")[2]
             for line in read_lines(self.log)
             if line.startswith((f"=={pid}==", "valgrind:"))
         ]
-        printed = [line for line in read_lines(self.output, start) if "aspacem" not in line]
-        return "\n".join([*said[-_TAIL_LINES:], *printed[-_TAIL_LINES:]]).strip()
+        return said[-_TAIL_LINES:]
+
+
+def where_it_was(lines: Sequence[str]) -> list[str]:
+    """Of what faulthandler wrote, the user's part: no frames of pytest's or of ours.
+
+    >>> where_it_was(["Current thread 0x1 (most recent call first):", '  File "/a.py", line 3 in f'])
+    ['most recent call first:', '  File "/a.py", line 3 in f']
+    """
+    words: list[str] = []
+    frames: list[str] = []
+
+    def end_thread() -> None:
+        if frames:
+            words.append("most recent call first:")
+        left = len(frames) - _INNER_FRAMES - _OUTER_FRAMES
+        if left > 0:
+            frames[_INNER_FRAMES:-_OUTER_FRAMES] = [f"  ... and {left} more"]
+        words.extend(frames)
+        frames.clear()
+
+    for line in lines:
+        if line.startswith("  "):
+            if not any(part in line for part in _NOT_THE_USERS):
+                frames.append(line)
+            continue
+        end_thread()
+        if line and not line.startswith(("Current thread", "Thread 0x", "Extension modules")):
+            words.append(line)
+    end_thread()
+    return words
 
 
 def read_lines(path: Path, start: int = 0) -> list[str]:

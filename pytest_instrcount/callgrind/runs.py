@@ -54,6 +54,8 @@ class FileChild:
     only: Test | None = None
     collected: Message | None = None
     running: int = 0
+    #: Set when its import is out of time.
+    why: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +66,6 @@ class Run:
     parent: Parent
     file: FileChild
     deadline: float
-    output_start: int
     child: str
     #: Where Callgrind writes its dumps.
     folder: Path

@@ -30,6 +30,7 @@ from pytest_instrcount.callgrind.channel import (
 from pytest_instrcount.callgrind.process import (
     Parent,
     Valgrind,
+    abort,
     adopt_orphans,
     describe_popen,
     describe_status,
@@ -38,9 +39,11 @@ from pytest_instrcount.callgrind.process import (
     kill,
     open_pidfd,
     own_children,
+    read_lines,
     start_valgrind,
     wait_for_end,
     wait_status_of,
+    where_it_was,
 )
 from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
 
@@ -49,6 +52,9 @@ _DEATHS_IN_A_ROW = 3
 
 #: A test whose process was killed is measured again, so often in all.
 _MOST_TRIES = 3
+
+#: A process that is out of time is told to abort, and has so long to write down where it was.
+_LAST_WORDS_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -68,6 +74,11 @@ class Supervisor:
     restarted: bool = False
     refreshed: set[FileKey] = field(default_factory=set)
     zygotes: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where the tests run, in words."""
+        return str(self.setup["place"])
 
     # The loop.
 
@@ -296,12 +307,12 @@ class Supervisor:
             return True
         problem = file.collected["problem"]
         if problem:
-            self.give_problem(test, f"its file could not be collected under Valgrind:\n{problem}")
+            self.give_problem(test, f"its file could not be collected {self.place}:\n{problem}")
         else:
             near = "\n".join(f"  {each}" for each in ids[:20]) or "  (no test at all)"
             self.give_problem(
                 test,
-                f"outside Valgrind this test is {nodeid}\nunder Valgrind its file has\n{near}\n"
+                f"here this test is {nodeid}\n{self.place} its file has\n{near}\n"
                 "ids must be the same in every process: an id made from a set or an address is not",
             )
         return False
@@ -329,9 +340,8 @@ class Supervisor:
         test.tries += 1
         file.running += 1
         deadline = time.monotonic() + test.order["timeout"]
-        size = file.valgrind.output.stat().st_size
         folder = Path(self.setup["scratch"], "dumps")
-        run = Run(test, parent, file, deadline, size, child, folder)
+        run = Run(test, parent, file, deadline, child, folder)
         run.pidfd = open_pidfd(run.pid)
         self.runs.append(run)
         self.selector.register(run.channel, selectors.EVENT_READ, lambda: self.on_run(run))
@@ -369,6 +379,7 @@ class Supervisor:
         status = self.wait_status(run)
         self.sweep(run)
         self.settle(run, status)
+        self.words(run.child).unlink(missing_ok=True)
 
     def wait_status(self, run: Run) -> int | None:
         """The wait status of the child, from its parent; None if the parent is gone as well."""
@@ -388,8 +399,15 @@ class Supervisor:
         test, result = run.test, run.result
         if run.file.only is not None:
             self.close_file(run.file)
-        if result is not None and result["kind"] == "broken":
-            self.give_problem(test, f"the plugin failed under Valgrind: {result['why']}")
+        if run.timed_out and (result is None or run.counted is None):
+            self.give_problem(
+                test,
+                f"it did not end within {test.order['timeout']:g} s {self.place}",
+                self.last_words(run),
+                slug="timeout",
+            )
+        elif result is not None and result["kind"] == "broken":
+            self.give_problem(test, f"the plugin failed {self.place}: {result['why']}")
         elif result is not None:
             if result["compiled"] and not test.recompiled and not self.setup["dont_write_bytecode"]:
                 test.recompiled = True
@@ -406,13 +424,6 @@ class Supervisor:
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
             result |= {"problem": run.problem or result["problem"]}
             self.native.send({"kind": "result", "index": test.index, "result": result})
-        elif run.timed_out:
-            self.give_problem(
-                test,
-                f"it did not end within {test.order['timeout']:g} s under Valgrind",
-                run.file.valgrind.last_words(run.pid, run.output_start),
-                slug="timeout",
-            )
         elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
             self.waiting.appendleft(test)  # somebody's doing (or the kernel's), not the test's
         else:
@@ -422,9 +433,18 @@ class Supervisor:
             self.give_problem(
                 test,
                 f"{how} before the test ended",
-                run.file.valgrind.last_words(run.pid, run.output_start) or test.why,
+                self.last_words(run) or test.why,
                 slug="process-died",
             )
+
+    def words(self, child: str) -> Path:
+        """Where a child's faulthandler writes."""
+        return Path(self.setup["scratch"], "dumps", f"words.{child}")
+
+    def last_words(self, run: Run) -> str:
+        """What Valgrind said of a test's process, and where the test was."""
+        words = _unaborted(read_lines(self.words(run.child)), run.timed_out)
+        return "\n".join([*run.file.valgrind.said_of(run.pid), *where_it_was(words)])
 
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
@@ -471,15 +491,19 @@ class Supervisor:
 
     def on_file_end(self, file: FileChild, why: str) -> None:
         """A file's child is gone before or between its tests."""
-        words = file.valgrind.last_words(file.parent.pid)
+        said = file.valgrind.said_of(file.parent.pid)
+        path = self.words(child_name(file.key[0]))
+        words = "\n".join([*said, *where_it_was(_unaborted(read_lines(path), file.why))])
+        path.unlink(missing_ok=True)
         collecting = file.collected is None
         self.close_file(file)
         if not collecting:
             return
-        text = why or "the process that imported its file ended"
+        text = why or file.why or "the process that imported its file ended"
         victims = [file.only] if file.only is not None else self.take_waiting(file.key)
+        slug = "timeout" if file.why else "process-died"
         for test in victims:
-            self.give_problem(test, text, words, slug="process-died")
+            self.give_problem(test, text, words, slug=slug)
 
     def take_waiting(self, key: FileKey) -> list[Test]:
         taken = [test for test in self.waiting if test.file == key]
@@ -523,19 +547,32 @@ class Supervisor:
         now = time.monotonic()
         limit = f"{self.setup['timeout']:g} s"
         for run in [run for run in self.runs if run.deadline <= now]:
-            run.timed_out = True
-            kill(run.pid)
-            self.on_run_end(run)
+            if run.timed_out:
+                self.on_run_end(run)
+                continue
+            run.timed_out, run.deadline = True, now + _LAST_WORDS_SECONDS
+            if not abort(run.counter):  # which is at work, while the other waits for it
+                abort(run.pid)
         for file in [file for file in self.collecting() if file.deadline <= now]:
-            self.on_file_end(file, f"importing its file took longer than {limit} under Valgrind")
+            if file.why:
+                self.on_file_end(file, "")
+                continue
+            file.why = f"importing its file took longer than {limit} {self.place}"
+            file.deadline = now + _LAST_WORDS_SECONDS
+            abort(file.parent.pid)
         for start in [start for start in self.starting if start.deadline <= now]:
             self.selector.unregister(start.valgrind.parent.channel)
             self.starting.remove(start)
-            self.on_unready(start, f"pytest was not ready under Valgrind within {limit}")
+            self.on_unready(start, f"pytest was not ready {self.place} within {limit}")
 
 
 class _Stopped(Exception):
     """The loop has nothing more to do."""
+
+
+def _unaborted(words: list[str], aborted: object) -> list[str]:
+    """What faulthandler wrote, without its word for what we did."""
+    return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]
 
 
 def main(arguments: list[str]) -> None:

@@ -76,6 +76,14 @@ class Problem:
     why: str
     detail: str
 
+    def remedy(self, test: str) -> str:
+        """What to type, if there is something; ``test`` as it is to be typed."""
+        if self.slug == "timeout":
+            return f"give it longer: pytest --instrcount --instrcount-timeout=SECONDS {test}"
+        if self.slug == "process-died":
+            return f"pytest {test}    (without --instrcount: does it end there, too?)"
+        return ""
+
 
 class ZygoteFailed(InstrcountError):
     """No zygote could be started, or none stays alive."""
@@ -101,6 +109,8 @@ class Zygote:
             theirs.close()
             os.close(scratch.lock)  # the supervisor has it, and ends last
         self._channel = Channel(ours)
+        self._place = "under Valgrind" if setup.valgrind else "in a process that counts calls"
+        self._remedy = _remedy() if setup.valgrind else "pytest    (without --instrcount)"
         command = [
             *(
                 valgrind_command(
@@ -124,6 +134,7 @@ class Zygote:
                 "scratch": str(scratch.path),
                 "presentation": setup.presentation,
                 "timeout": setup.timeout,
+                "place": self._place,
                 "jobs": setup.jobs,
                 "dont_write_bytecode": sys.dont_write_bytecode,
             }
@@ -162,8 +173,8 @@ class Zygote:
         elif kind == "fatal":
             raise ZygoteFailed(
                 "zygote-failed",
-                f"pytest cannot run under Valgrind here: {message['why']}",
-                _remedy(),
+                f"pytest cannot run {self._place} here: {message['why']}",
+                self._remedy,
             )
         elif kind == "broken":
             raise _broken(message["why"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -114,7 +115,7 @@ def _read_bytes(path: Path) -> bytes | Missing:
         raise InstrcountError(
             "baseline-unreadable",
             f"{shown_path(path)} cannot be read: {_reason(error)}",
-            f"ls -ld {shown_path(path)}",
+            f"ls -ld {shown_path(_there(path))}",
         ) from error
 
 
@@ -146,11 +147,21 @@ def write_text(path: Path, text: str) -> None:
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
     """The error for a baseline that cannot be written or deleted."""
+    folder = shown_path(_there(path.parent))
     return InstrcountError(
         "baseline-write",
         f"{shown_path(path)} cannot be written: {_reason(error)}",
-        f"ls -ld {shown_path(path.parent)}; df {shown_path(path.parent)}",
+        f"ls -ld {folder}; df {folder}",
     )
+
+
+def _there(path: Path) -> Path:
+    """The path, or the nearest of the folders it is in that is there: what is to be looked at."""
+    for each in (path, *path.parents):
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.lexists(each):
+                return each
+    return path
 
 
 def _reason(error: Exception) -> str:

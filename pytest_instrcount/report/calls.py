@@ -60,7 +60,7 @@ def _what(result: CallsResult) -> str:
     if result.verdict is Verdict.incomparable:
         return "the calls were stored in another environment or way [baseline-incomparable]"
     if result.verdict is Verdict.failed:
-        return printable(result.reason)
+        return printable(result.reason.partition("\n")[0])
     if result.verdict is Verdict.nondeterministic:
         return "traced twice, and the calls differ [nondeterministic]"
     if result.too_many:
@@ -74,7 +74,8 @@ def _what(result: CallsResult) -> str:
 
 
 def _why(result: CallsResult, width: int) -> list[str]:
-    lines = [
+    lines = [printable(line) for line in result.reason.split("\n")[1:]]
+    lines += [
         printable(f"{pattern}: {calls} calls, at most {most} allowed")
         for pattern, most, calls in result.too_many[1:]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ _FEWEST = 5
 # All deltas lie within a fifth of the median, say 0.18 to 0.22 %.
 _SPREAD = Fraction(1, 5)
 _MOST_PACKAGES = 5
+_MOST_REASONS = 3
 
 
 def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
@@ -34,6 +36,25 @@ def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
     note = f"all {len(deltas)} tests moved by {percent(median)}: environment change?"
     changed = sorted({change for result in compared for change in result.packages_changed})
     return (note, *changed_packages(changed))
+
+
+def other_environments(results: Sequence[TestResult]) -> tuple[str, ...]:
+    """Lines that say why baselines cannot be compared with, each for all tests of the same reason.
+
+    >>> other_environments([])
+    ()
+    """
+    found = Counter(result.differences for result in results if result.differences)
+    lines = []
+    for differences, number in found.most_common(_MOST_REASONS):
+        tests = f"{number} baseline{'' if number == 1 else 's'}"
+        facts = ", ".join(f"{fact} {old} -> {new}" for fact, old, new in differences)
+        lines.append(f"{tests} of another environment or way: {facts} [baseline-incomparable]")
+    if len(found) > _MOST_REASONS:
+        lines.append(
+            f"and {len(found) - _MOST_REASONS} reasons more why baselines are incomparable"
+        )
+    return tuple(lines)
 
 
 def changed_packages(changes: Sequence[Difference]) -> tuple[str, ...]:

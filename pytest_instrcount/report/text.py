@@ -13,7 +13,7 @@ from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.calls import render_calls
-from pytest_instrcount.report.moves import changed_packages, moved_together
+from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import (
@@ -72,6 +72,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
     notes = (
         *moved_together(summary.results),
+        *other_environments(summary.results),
         *blind_limits(summary.results),
         *unsteady_tests(summary.results),
         *summary.notes,

@@ -26,18 +26,23 @@ def choose_backend(name: str = "auto") -> type[Recorder]:
             "the free-threaded Python before 3.14 cannot trace all threads safely",
             "use its build with the GIL, or Python 3.14",
         )
+    check_backend(name)
     if name == "setprofile" or (name == "auto" and sys.version_info < (3, 12)):
         return SetProfile
-    if name not in ("auto", "monitoring"):
-        raise InstrcountError(
-            "tracer-backend",
-            f"there is no tracer backend {name!r}",
-            "--instrcount-trace-backend=auto, monitoring or setprofile",
-        )
     if sys.version_info < (3, 12):
         raise InstrcountError(
             "tracer-backend",
             f"sys.monitoring is in Python 3.12 and later; this is {sys.version.split()[0]}",
-            "--instrcount-trace-backend=auto",
+            'backend="auto", or for tests pytest --instrcount-trace-backend=auto',
         )
     return Monitoring
+
+
+def check_backend(name: object) -> None:
+    """Raise InstrcountError ``tracer-backend`` if there is no backend of this name."""
+    if name not in ("auto", "monitoring", "setprofile"):
+        raise InstrcountError(
+            "tracer-backend",
+            f"there is no tracer backend {name!r}",
+            'backend="auto", "monitoring" or "setprofile"',
+        )

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.averages import AverageList, FunctionEventAvg
+from pytest_instrcount.trace.backends import check_backend
 from pytest_instrcount.trace.build import build_timeline
 from pytest_instrcount.trace.columns import ReplayStats
 from pytest_instrcount.trace.events import EventList
@@ -62,7 +63,8 @@ class profile(Exporter, Tabled):
 
     It can be entered again after its end; the second run's events are appended. Raises
     InstrcountError: slug "profile-reentrant" if entered twice at once, "profile-unfinished" if
-    asked for results before the end, and those of the tracers.
+    asked for results before the end, "tracer-backend" at once for a backend that is none, and those
+    of the tracers.
 
     >>> def twice(n):
     ...     return n + n
@@ -87,6 +89,7 @@ class profile(Exporter, Tabled):
         max_events: int = 2_000_000,
         recognizers: tuple[Recognizer, ...] = (),
     ) -> None:
+        check_backend(backend)
         self.enabled = enabled
         self.threads = threads
         self.recorded = Recorded(record_shapes, with_stack, with_modules, profile_memory)

@@ -67,6 +67,9 @@ class TraceProfile:
 
     def __call__(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Trace ``func(*args, **kwargs)`` and return its value."""
+        __tracebackhide__ = True
+        if not callable(func):
+            raise TypeError(f"trace_profile traces a call: {func!r} cannot be called")
         with self:
             return func(*args, **kwargs)
 
@@ -214,6 +217,7 @@ def traced(function: Callable[..., Any], trace: TraceProfile) -> Callable[..., A
         @functools.wraps(function)
         @transparent
         async def traced_coroutine(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             with trace:
                 return await function(*args, **kwargs)
 
@@ -221,6 +225,7 @@ def traced(function: Callable[..., Any], trace: TraceProfile) -> Callable[..., A
 
     @functools.wraps(function)
     def traced_function(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         with trace:
             return function(*args, **kwargs)
 

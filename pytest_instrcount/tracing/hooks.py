@@ -15,11 +15,12 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_instrcount.body import replaced_body
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.errors import InstrcountError, InstrcountWarning
 from pytest_instrcount.gate.names import file_name, folder_parts
 from pytest_instrcount.stash import INSIDE, TRACE
 from pytest_instrcount.trace.recognize import Recognizer
 from pytest_instrcount.trace.run import TestEvents
+from pytest_instrcount.tracing.ceilings import idle_ceilings
 from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, traced
 from pytest_instrcount.tracing.recognizers import load_recognizers
 from pytest_instrcount.tracing.settings import TraceWish, load_trace_settings, trace_wish_of
@@ -127,7 +128,14 @@ class TraceHooks:
         passed = passed_ceilings(trace.call_counts(), self._wish)
         if passed:
             pytest.fail("\n".join(ceiling_lines(passed, trace)), pytrace=False)
+        # a measured run says it below its table; and what a teardown calls is still to come
+        if not self._is_measured_run() and "teardown" not in self._wish.phases:
+            for idle in idle_ceilings(trace.call_counts(), self._wish):
+                item.warn(InstrcountWarning(f"instrcount: {idle} [max-calls]"))
         return result
+
+    def _is_measured_run(self) -> bool:
+        return self._item.config.pluginmanager.hasplugin("instrcount-run")  # type: ignore[no-any-return]
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -185,7 +193,11 @@ class TraceHooks:
 def ceiling_lines(passed: tuple[tuple[str, int, int], ...], trace: TraceProfile) -> list[str]:
     """What a failure says of ceilings that were passed: each, and where the calls come from."""
     lines = [f"{pattern}: {calls} calls, at most {most} allowed" for pattern, most, calls in passed]
-    return [*lines, "the calls of the test:", *(f"  {line}" for line in trace.branches(40))]
+    branches = trace.branches(40)
+    if branches:
+        return [*lines, "the calls of the test:", *(f"  {line}" for line in branches)]
+    ranges = sorted(trace.call_counts().items(), key=lambda each: -each[1])[:40]
+    return [*lines, "the ranges of the test:", *(f"  {name}  {number}" for name, number in ranges)]
 
 
 def trace_path(folder: Path, nodeid: str) -> Path:

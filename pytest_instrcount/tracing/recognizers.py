@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.options import INI_ERRORS
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class
 
 
@@ -15,7 +16,14 @@ def load_recognizers(config: pytest.Config) -> tuple[Recognizer, ...]:
     """
     found: list[Recognizer] = []
     mistakes: list[str] = []
-    for name in config.getini("instrcount_recognizers"):
+    try:
+        names = config.getini("instrcount_recognizers")
+    except INI_ERRORS as error:
+        names = []
+        mistakes.append(
+            f"instrcount_recognizers: {error}\n  fix: instrcount_recognizers = package.module.Class"
+        )
+    for name in names:
         try:
             found += recognize_class(name)
         except InstrcountError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -17,8 +18,10 @@ from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.rulings import Policy
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import is_traced
+from pytest_instrcount.tracing.ceilings import idle_ceilings
 from pytest_instrcount.tracing.fixture import passed_ceilings
 from pytest_instrcount.tracing.hooks import wish_of
+from pytest_instrcount.tracing.limits import PhaseLimits
 from pytest_instrcount.tracing.settings import TRACE_MARKER, TraceWish
 
 
@@ -57,9 +60,12 @@ class TracedTests:
         self._store = store
         self._policy = policy
         self.items = {item.nodeid: item for item in items}
+        self.limits = PhaseLimits(self.items, settings.timeout)
         self._wishes = {item.nodeid: wish_of(item) for item in items}
         self.results: dict[str, CallsResult] = {}
         self._tables: dict[str, CallTable] = {}
+        #: to be said below the table
+        self.notes: list[str] = []
         self._first = zygote.ask(
             [
                 Order(
@@ -90,7 +96,9 @@ class TracedTests:
 
     def _rule(self, nodeid: str, answer: Message | Problem) -> None:
         if isinstance(answer, Problem):
-            self._fail(nodeid, "\n".join(filter(None, (answer.why, answer.detail))))
+            remedy = answer.remedy(shlex.quote(nodeid))
+            parts = f"{answer.why} [{answer.slug}]", answer.detail, remedy and f"fix: {remedy}"
+            self._fail(nodeid, "\n".join(filter(None, parts)))
             return
         if answer["problem"] or not answer["traced"]:
             self._fail(nodeid, answer["problem"] or "it did not pass where it was to be traced")
@@ -116,6 +124,7 @@ class TracedTests:
             wish.max_memory_delta,
         )
         self._tables[nodeid] = table
+        self.notes += [f"{nodeid}: {each} [max-calls]" for each in idle_ceilings(second, wish)]
         self.results[nodeid] = CallsResult(
             nodeid,
             compared.verdict,

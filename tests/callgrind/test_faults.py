@@ -69,6 +69,67 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
     assert not valgrind_processes(project.path)
 
 
+def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """The user's line, each in its own failure, of what crashed or was out of time."""
+    project.makepyfile(
+        test_faults="""
+        import ctypes, time, pytest
+        pytestmark = pytest.mark.instrcount
+
+        def crash(): ctypes.string_at(0)
+        def spin():
+            while True: pass
+        def test_crashes():
+            crash()
+        @pytest.mark.instrcount(timeout=3)
+        def test_spins():
+            spin()
+        @pytest.mark.instrcount(timeout=3)
+        def test_sleeps():
+            time.sleep(100)
+        CALLS = []
+        def second_call_hangs():
+            CALLS.append(1)
+            while len(CALLS) > 1: pass
+        @pytest.mark.instrcount(timeout=3)
+        def test_counts(instrcount):
+            instrcount(second_call_hangs)
+        """,
+        test_import="""
+        import os, time, pytest
+        if "INSTRCOUNT_CHILD" in os.environ:
+            time.sleep(100)
+        @pytest.mark.instrcount
+        def test_never(): pass
+        """,
+    )
+    result, tests = run("--instrcount-timeout=8")
+    assert {test["verdict"] for test in tests.values()} == {"failed"}
+    result.stdout.fnmatch_lines(
+        [
+            "*_ ERROR at setup of test_crashes _*",
+            "Fatal Python error: Segmentation fault",
+            "  File *test_faults.py*, line 4 in crash",
+            "  File *test_faults.py*, line 8 in test_crashes",
+            "  fix: pytest test_faults.py::test_crashes *",
+            "*_ ERROR at setup of test_spins _*",
+            "  File *test_faults.py*, line 6 in spin",
+            "  File *test_faults.py*, line 11 in test_spins",
+            "  fix: give it longer: pytest --instrcount --instrcount-timeout=SECONDS test_faults.py::*wins)",
+            "*_ ERROR at setup of test_sleeps _*",
+            "  File *test_faults.py*, line 14 in test_sleeps",
+            "*_ ERROR at setup of test_counts _*",
+            "*did not end within 3 s*",
+            "  File *test_faults.py*, line 18 in second_call_hangs",
+            "*_ ERROR at setup of test_never _*",
+            "instrcount: importing its file took longer than 8 s under Valgrind [[]timeout]",
+            "  File *test_import.py*, line 3 in <module>",
+        ]
+    )
+    assert "inside.py" not in result.stdout.str()
+    assert "Aborted" not in result.stdout.str()
+
+
 def _wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -25,6 +25,8 @@ import pytest
 import pytest_instrcount.plugin
 import pytest_instrcount.session  # now: what a run in this process imports is forgotten after it
 import pytest_instrcount.starting
+import pytest_instrcount.trace.ranges
+import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup

@@ -35,7 +35,7 @@ def test_all_mistakes_in_one_message(project: Project) -> None:
     says = "instrcount marker"
     for line in (
         "ERROR: instrcount: wrong markers [[]marker]",
-        f"test_it.py::test_a: the {says} max_delta=1: 1 is ambiguous: percent or instructions[?]",
+        f"test_it.py::test_a: the {says} max_delta=1: 1 is ambiguous: percent or instructions[?]; write *",
         f"test_it.py::test_a: the {says} calls='many': write a whole number, 1 or more",
         f"test_it.py::test_b: the {says} has no argument 'speed' (it has max_delta, *)",
         f"test_it.py::test_c: the {says} takes keyword arguments only, like max_delta='1%'",

@@ -156,6 +156,7 @@ def test_a_test_that_breaks_is_an_error(
             "instrcount: its process was killed by SIGSEGV before the test ended [[]process-died]",
             "--- the last lines under Valgrind ---",
             "Invalid read",
+            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
             "instrcount: 1 unchanged, 1 failed",
         ]
     )
@@ -181,6 +182,7 @@ def test_a_test_that_was_not_counted_is_an_error(
     result.assert_outcomes(passed=2, errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*ERROR at teardown of test_a*", f"*{words}*"])
+    result.stdout.fnmatch_lines(["instrcount: * [[]*]"])
     result.stdout.fnmatch_lines(["*instrcount: 1 new, 1 failed"])
     assert set(project.baselines()) == {"test_b"}
 

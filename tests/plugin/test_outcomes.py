@@ -125,6 +125,17 @@ def test_a_regression_hides_no_failure(project: Project) -> None:
     project.measure().stdout.fnmatch_lines(["E * assert 'x' == 'longer'"])
 
 
+def test_a_gate_in_ci_without_a_test_of_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An update would store nothing either."""
+    monkeypatch.setenv("CI", "1")
+    project.write("def test_a(): pass")
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["  fix: pytest without --instrcount: no test with a marker *"])
+
+
 def test_a_gate_in_ci_needs_a_comparison(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """CI set and nothing compared: exit 4 with the command, also where all tests were skipped."""
     monkeypatch.setenv("CI", "1")

@@ -145,7 +145,7 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
         "instrcount_improved = 'yes': choose one of note, fail",
         "instrcount_isolation = 'thread': choose one of fork, process",
         "verbosity_instrcount = 'loud': *",
-        "instrcount_max_delta = '1': * is ambiguous: percent or instructions[?]",
+        "instrcount_max_delta = '1': * is ambiguous: percent or instructions[?]; write \"1%\" *",
         "instrcount_timeout = 'soon': write seconds, like 60",
         "instrcount_warmup = '-1': write a whole number, 0 or more",
         "instrcount_calls = '0': write a whole number, 1 or more",
@@ -155,6 +155,47 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
         result.stderr.fnmatch_lines([line])
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
     assert not project.valgrind.looked_for
+
+
+@pytest.mark.parametrize("flag", ["--instrcount", "-q"])
+def test_a_switch_that_says_neither_yes_nor_no(project: Project, flag: str) -> None:
+    """Told at once, with the name of the setting, whether it would have been looked at or not."""
+    project.write(MARKED)
+    result = project.run(flag, "-o", "instrcount=maybe")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: instrcount: wrong settings [[]settings]",
+            "instrcount: invalid truth value 'maybe': write true or false, like",
+            "  fix: pytest -o instrcount=true",
+        ]
+    )
+    assert "Traceback" not in result.stderr.str() + result.stdout.str()
+    assert not project.valgrind.started
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("A 'B", "No closing quotation"),
+        ("A B=1", "'B=1' is no name"),
+        ("A ''", "'' is no name"),
+    ],
+)
+def test_variables_that_are_none(project: Project, line: str, why: str) -> None:
+    """With the other mistakes, and how to write it."""
+    project.write(MARKED)
+    project.pytester.makeini(f"[pytest]\ninstrcount_env = {line}\ninstrcount_missing = maybe\n")
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines_random(
+        [
+            "ERROR: instrcount: wrong settings [[]settings]",
+            "instrcount_missing = 'maybe': *",
+            f"instrcount_env: {why}: write names of variables, without values, "
+            "like instrcount_env = DATABASE_URL TOKEN",
+        ]
+    )
 
 
 @pytest.mark.parametrize("option", ["update-policy", "missing", "incomparable", "improved"])

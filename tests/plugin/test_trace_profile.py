@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+from fnmatch import fnmatchcase
 
 import pytest
 
+from pytest_instrcount.callgrind.zygote import Problem
 from tests.plugin.conftest import Project
 
 BODY = """
@@ -128,6 +131,68 @@ def test_ceilings(project: Project) -> None:
     result.stdout.fnmatch_lines(
         ["test_it:h*: 3 calls, at most 2 allowed", "the calls of the test:", "  test_it.test_a*1"]
     )
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "said"),
+    [
+        (
+            "{'test_it:helpr': 3}",
+            ["nothing that was called is named 'test_it:helpr'; near: *helper*"],
+        ),
+        ("{'test_it:help[x]*': 3}", ["nothing that was called is named 'test_it:help[[]x]*'*"]),
+        ("{'no.module:f': 1}", ["nothing that was called is named 'no.module:f'*"]),
+        ("{'builtins:len': 1}", ["'builtins:len' is a builtin: only c_calls=True counts it*"]),
+        ("{'no.module:f': 0, 'json:loads': 1, 'json.decoder:JSONDecoder.decode': 2}", []),
+        ("{'test_it:helper': 3, '*.helper': 9}", []),
+    ],
+)
+def test_a_ceiling_that_holds_nothing_back_is_said(
+    project: Project, ceilings: str, said: list[str]
+) -> None:
+    """By a warning, or a note under the option; the test passes, and what is right is not spoken of."""
+    project.write(BODY.replace("trace_profile", f"trace_profile(max_calls={ceilings})"))
+    result = project.run("-Walways")
+    result.assert_outcomes(passed=1, warnings=len(said))
+    result.stdout.fnmatch_lines(
+        [f"*InstrcountWarning: instrcount: max_calls: {one}" for one in said]
+    )
+    project.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 3}
+    measured = project.measure()
+    measured.assert_outcomes(passed=1)
+    text = " ".join(measured.stdout.str().split())
+    assert text.count("[max-calls]") == len(said)
+    for one in said:
+        assert fnmatchcase(text, f"*test_it.py::test_a: max_calls: {one}*")
+
+
+def test_ceilings_of_ranges(project: Project) -> None:
+    """The legacy tracer has no calls to show: the ranges are."""
+    project.write(
+        """
+        import pytest
+        from pytest_instrcount import record_function
+
+        @pytest.mark.trace_profile(tracer="legacy", max_calls={"load": 1})
+        def test_a():
+            for _ in range(3):
+                with record_function("load"):
+                    with record_function("parse"): pass
+            with record_function("end"): pass
+        """
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "load: 3 calls, at most 1 allowed",
+            "the ranges of the test:",
+            "  load  3",
+            "  parse  3",
+            "  end  1",
+        ]
+    )
+    assert "the calls of the test" not in result.stdout.str()
 
 
 def test_phases(project: Project) -> None:
@@ -288,6 +353,83 @@ def test_one_call_more_regresses(traced: Project) -> None:
     )
     traced.update().assert_outcomes(passed=1)
     traced.measure().assert_outcomes(passed=1)
+
+
+def test_time_is_limited_in_this_process_too(project: Project) -> None:
+    """A traced test runs here as well; with its own line, and no line of ours."""
+    project.write(
+        """
+        import os, time, pytest
+        pytestmark = pytest.mark.trace_profile
+        HERE = os.getpid()
+
+        def wait(name, where):
+            if name == where and os.getpid() == HERE: time.sleep(60)
+
+        @pytest.fixture(autouse=True)
+        def slow(request):
+            wait(request.node.name, "test_setup")
+            yield
+            wait(request.node.name, "test_teardown")
+
+        def test_call():
+            try:
+                wait("test_call", "test_call")
+            except Exception:
+                pass
+        def test_setup(): pass
+        def test_teardown(): pass
+        def test_quick(): pass
+        """
+    )
+    before = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    result = project.measure("--instrcount-timeout=0.2")
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == before
+    result.assert_outcomes(passed=2, failed=1, errors=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*HERE: time.sleep(60)",
+            "E * instrcount: it did not end within 0.2 s, without Valgrind [[]timeout]",
+            "E *   fix: give it longer: pytest --instrcount --instrcount-timeout=SECONDS",
+        ]
+    )
+    assert "limits.py" not in result.stdout.str()
+
+
+def test_whoever_has_the_alarm_keeps_it(project: Project) -> None:
+    """A test's own use of SIGALRM is not disturbed."""
+    project.write(
+        """
+        import signal, time, pytest
+
+        @pytest.mark.trace_profile
+        def test_own_alarm():
+            rung = []
+            signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            time.sleep(0.4)
+            assert rung
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        """
+    )
+    project.measure("--instrcount-timeout=0.2").assert_outcomes(passed=1)
+
+
+def test_a_process_that_died_says_where(traced: Project) -> None:
+    """Its reason line by line, and what to type."""
+    traced.valgrind.problems["test_a"] = Problem(
+        "process-died",
+        "its process was killed by SIGSEGV",
+        'most recent call first:\n  File "t.py"',
+    )
+    traced.measure().stdout.fnmatch_lines(
+        [
+            "test_a: its process was killed by SIGSEGV [[]process-died]",
+            "  most recent call first:",
+            '    File "t.py"',
+            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
+        ]
+    )
 
 
 def test_fewer_calls_are_improved(traced: Project) -> None:

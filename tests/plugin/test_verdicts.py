@@ -84,6 +84,16 @@ def test_ci_can_be_unset_by_value(
     assert project.measure().ret == pytest.ExitCode.OK
 
 
+def test_the_section_begins_below_its_title(project: Project) -> None:
+    """No empty line of pytest's progress comes between."""
+    project.write(ONE)
+    lines = project.measure().stdout.lines
+    title = next(
+        n for n, line in enumerate(lines) if line.startswith("-") and "- instrcount -" in line
+    )
+    assert lines[title + 1].startswith("test  ")
+
+
 def test_one_test_is_one(project: Project) -> None:
     """What is coming is said in English."""
     project.write(ONE)

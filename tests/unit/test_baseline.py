@@ -455,6 +455,18 @@ def test_bad_files_are_named_and_left_alone(tmp_path: Path, text: str, slug: str
     assert path.read_text() == text
 
 
+def test_what_is_to_be_looked_at_is_there(tmp_path: Path) -> None:
+    """The command names the file in the way, not a folder that was never made."""
+    (tmp_path / "baselines").write_text("a file in the way")
+    path = tmp_path / "baselines" / "cp311" / "x.json"
+    with pytest.raises(InstrcountError) as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.fix == f"ls -ld {tmp_path / 'baselines'}"
+    with pytest.raises(InstrcountError) as caught:
+        baseline.write_text(path, "x")
+    assert caught.value.fix == f"ls -ld {tmp_path / 'baselines'}; df {tmp_path / 'baselines'}"
+
+
 def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
     """Resolve in git, or delete and measure again."""
     path = tmp_path / "x.json"

@@ -60,6 +60,7 @@ KNOW_PYTEST = {
     "callgrind.rehearsal",
     "tracing.hooks",
     "tracing.recognizers",
+    "tracing.limits",
     "tracing.run",
     "tracing.settings",
     "tracing.whole",

@@ -482,6 +482,14 @@ NAMES = (
 )
 
 
+def test_a_backend_that_is_none_is_told_at_once() -> None:
+    """Where it is written, not where the block begins."""
+    with pytest.raises(
+        InstrcountError, match=r"backend 'x' \[tracer-backend\]\n  fix: .*setprofile"
+    ):
+        profile(backend="x")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_public_names(name: str) -> None:
     """All can be imported from the package, which imports them when they are asked for."""

@@ -558,6 +558,26 @@ def test_tests_without_delta_do_not_count() -> None:
     assert moved_together([*moved(*["0.2"] * 5), NEW])
 
 
+def test_why_baselines_are_incomparable() -> None:
+    """Said once for all tests of the same reason, three reasons at most."""
+    others = [
+        dataclasses.replace(
+            result(Verdict.incomparable), delta=None, differences=(("valgrind", old, "3.19.0"),)
+        )
+        for old in ("3.21.0", "3.22.0", "3.21.0", "1", "2")
+    ]
+    lines = render_summary(summary(*others), 0, 100)
+    assert (
+        "2 baselines of another environment or way: valgrind 3.21.0 -> 3.19.0 [baseline-incomparable]"
+        in lines
+    )
+    assert (
+        "1 baseline of another environment or way: valgrind 3.22.0 -> 3.19.0 [baseline-incomparable]"
+        in lines
+    )
+    assert "and 1 reasons more why baselines are incomparable" in lines
+
+
 def test_changed_packages_are_few() -> None:
     """Five are named, the rest counted."""
     changes = [(f"p{number}", "1", "2") for number in range(7)]
