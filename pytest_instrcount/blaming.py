@@ -51,10 +51,6 @@ class Namer:
         return name
 
 
-#: So many tests that regressed are looked into, those that grew most: the others most often have
-#: the same cause.
-MOST_BLAMED = 20
-
 Glance = Callable[[], None]
 
 
@@ -96,41 +92,42 @@ class Blaming:
             f"({TRACER if reason else TRAMPOLINES})"
         )
         found: dict[str, CallTree] = {}
+        hows = {order.nodeid: how for order, how in orders}
         by_tracer = [order for order, how in orders if reason or how == TRACER]
         by_trampolines = [order for order, how in orders if not reason and how != TRACER]
-        if by_trampolines:
-            answers = self._ask(by_trampolines, TRAMPOLINES, glance_of)
-            for order in by_trampolines:
-                answer = answers[order.nodeid]
-                if isinstance(answer, CallTree):
-                    found[order.nodeid] = answer
-                elif self._how == TRAMPOLINES:
-                    self.notes.append(f"{order.nodeid}: no Python function is named: {answer}")
-                else:
-                    by_tracer.append(order)
-        if by_tracer:
-            answers = self._ask(by_tracer, TRACER, glance_of)
-            for order in by_tracer:
-                answer = answers[order.nodeid]
-                if isinstance(answer, CallTree):
-                    found[order.nodeid] = answer
-                else:
-                    self.notes.append(f"{order.nodeid}: no Python function is named: {answer}")
+        for order, answer in self._ask(by_trampolines, TRAMPOLINES, glance_of):
+            if isinstance(answer, CallTree):
+                found[order.nodeid] = answer
+            elif TRAMPOLINES in (self._how, hows[order.nodeid]):
+                # against a tree of trampolines, one of the tracer is of no use
+                self._note(order, answer)
+            else:
+                by_tracer.append(order)
+        for order, answer in self._ask(by_tracer, TRACER, glance_of):
+            if isinstance(answer, CallTree):
+                found[order.nodeid] = answer
+            else:
+                self._note(order, answer)
         return found
+
+    def _note(self, order: Order, why: str) -> None:
+        self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
 
     def _ask(
         self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
-    ) -> dict[str, CallTree | str]:
+    ) -> list[tuple[Order, CallTree | str]]:
+        if not orders:
+            return []
         tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
         zygote = self._start(*tools)
         try:
             first = zygote.ask(
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
-            return {
-                order.nodeid: _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
+            return [
+                (order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer))
                 for number, order in enumerate(orders, first)
-            }
+            ]
         finally:
             zygote.end()
 

@@ -49,6 +49,10 @@ from pytest_instrcount.tracing.settings import load_trace_settings
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
 
+#: So many tests that regressed are looked into, those that grew most: the others most often have
+#: the same cause.
+MOST_BLAMED = 20
+
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
 
@@ -249,8 +253,10 @@ class MeasuredRun:
 
     def _attribute(self) -> None:
         """Find out by Python function what regressed, and what is about to be stored."""
-        wanted = list(self._rulings.to_attribute())
-        if self._settings.blame == "off" or not wanted:
+        if self._settings.blame == "off":
+            return
+        wanted = list(self._rulings.to_attribute(MOST_BLAMED))
+        if not wanted:
             return
         from pytest_instrcount.blaming import Blaming
 

@@ -141,17 +141,24 @@ class Rulings:
             ):
                 yield measurement
 
-    def to_attribute(self) -> Iterator[tuple[Measurement, str | None]]:
-        """What is to be known by Python function: what regressed, and what is about to be stored.
+    def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
+        """What is to be known by Python function: what is about to be stored, and what regressed.
 
-        With each, how the tree in its baseline was made, None if there is none to compare with.
+        With each, how the tree in its baseline was made, None if there is none to compare with. Of
+        what regressed and is not stored, the ``most`` that grew most.
         """
+        blamed = [nodeid for nodeid in self._open if self._blamed_with(nodeid) is not None]
+        blamed.sort(key=lambda nodeid: self.results[nodeid].delta or 0, reverse=True)
         for nodeid in list(self._open):
-            result, found = self.results[nodeid], self._read[nodeid]
-            known = found.baseline.python if isinstance(found, Found) else None
-            blamed = result.verdict is Verdict.regressed and known is not None
-            if blamed or self._writes(result):
-                yield self._measurement(nodeid), known.how if blamed and known else None
+            if nodeid in blamed[:most] or self._writes(self.results[nodeid]):
+                yield self._measurement(nodeid), self._blamed_with(nodeid)
+
+    def _blamed_with(self, nodeid: str) -> str | None:
+        """How the tree was made that a regression is held against; None if there is none."""
+        found = self._read[nodeid]
+        known = found.baseline.python if isinstance(found, Found) else None
+        regressed = self.results[nodeid].verdict is Verdict.regressed
+        return known.how if regressed and known is not None else None
 
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """Know what a test is made of by Python function: to say what changed, and to store it."""

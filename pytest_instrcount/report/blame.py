@@ -132,13 +132,11 @@ def function_lines(result: TestResult, deltas: Iterable[FunctionDelta], width: i
 
 def _calls(before: Fraction, after: Fraction) -> str:
     """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before."""
-    if before == after:
-        return f"{quotient(after)} call{'' if after == 1 else 's'}"
-    if not before:
-        return f"new, {quotient(after)} calls"
-    if not after:
-        return f"gone, {quotient(before)} calls"
-    return f"{quotient(before)} -> {quotient(after)} calls"
+    if before and after and before != after:
+        return f"{quotient(before)} -> {quotient(after)} calls"
+    number = after or before
+    word = "" if before == after else "new, " if after else "gone, "
+    return f"{word}{quotient(number)} call{'' if number == 1 else 's'}"
 
 
 def _work_lines(result: TestResult) -> list[str]:

@@ -88,6 +88,8 @@ class FakeValgrind:
     #: what a test is made of by Python function: names joined by ";" -> own instructions and calls,
     #: of one call of the test; without it a test is one function
     python: dict[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    #: why nothing can be measured through trampolines
+    no_trampolines: str = ""
     #: the reason why there is no zygote
     dead: str = ""
     #: called while a result is awaited, with the test's name
@@ -172,6 +174,8 @@ class FakeZygote:
         name = _test_name(self.orders[index].nodeid)
         self._valgrind.while_waiting(name)
         text = self._results.pop(index)  # as with the real one, a result can be had once
+        if self._valgrind.no_trampolines and self.setup.options_of_valgrind:
+            return Problem("process-died", self._valgrind.no_trampolines, "")
         if name in self._valgrind.problems:
             return self._valgrind.problems[name]
         result: Message = json.loads(text)
@@ -340,6 +344,9 @@ class TestChild:
     def _traced(self) -> Message | None:
         if not self._order.trace:
             return None
+        if self._order.by_python:
+            rows = [[0, "test_it.py", 3, self._item.name, 1], [1, "shop.py", 1, "f", 4]]
+            return {"rows": rows}
         found = self._valgrind.traced.get(self._item.name, {"test_it:f": 3})
         first, second = found if isinstance(found, tuple) else (found, found)
         return {

@@ -1,0 +1,138 @@
+"""What a run asks and says by Python function, without Valgrind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import pytest_instrcount.session
+from tests.plugin.conftest import Project
+
+SUITE = """
+    import pytest
+
+    @pytest.mark.instrcount
+    def test_a(): pass
+
+    @pytest.mark.instrcount
+    def test_b(): pass
+"""
+OLD = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (9_900, 10)}
+NEW = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (19_800, 20)}
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two tests with baselines."""
+    project.write(SUITE)
+    project.write(shop="def f(): pass")
+    project.valgrind.python["test_a"] = OLD
+    project.update().assert_outcomes(passed=2)
+    return project
+
+
+def asked(project: Project) -> list[str]:
+    """What the last run asked by Python function."""
+    found = [order.nodeid for zygote in project.valgrind.blaming for order in zygote.orders]
+    project.valgrind.blaming.clear()
+    return found
+
+
+def test_a_baseline_has_a_tree(suite: Project) -> None:
+    """Of the calls that were counted; and an update that stores nothing new asks for none."""
+    assert asked(suite) == ["test_it.py::test_a", "test_it.py::test_b"]
+    stored = json.loads(suite.baselines()["test_a"].read_text())
+    assert stored["python"] == {
+        "how": "trampolines",
+        "calls": 3,
+        "rows": [[0, "test_it.py:test_a", 300, 3], [1, "shop.py:f", 29_700, 30]],
+    }
+    suite.update()
+    assert asked(suite) == []
+
+
+def test_a_green_run_asks_nothing(suite: Project) -> None:
+    """No process is started for it."""
+    asked(suite)
+    suite.measure().assert_outcomes(passed=2)
+    assert asked(suite) == []
+
+
+def test_the_caller_is_named(suite: Project) -> None:
+    """With its place; and the same repetition is measured as counted."""
+    suite.valgrind.python["test_a"] = NEW
+    suite.valgrind.costs["test_a"] = 20_000
+    asked(suite)
+    result = suite.measure()
+    (zygote,) = suite.valgrind.blaming
+    (order,) = zygote.orders
+    assert (order.warmup, order.calls, order.pilot, order.by_python) == (20, 3, False, True)
+    assert zygote.ended == 1
+    result.stdout.fnmatch_lines(
+        [
+            "  by Python function (trampolines; 100 % of the change):",
+            "    +99 %  test_it.py:3 test_a",
+            "      calls f 10 -> 20 times",
+        ]
+    )
+
+
+def test_off(suite: Project) -> None:
+    """Nothing is measured; an update leaves no tree."""
+    asked(suite)
+    suite.valgrind.costs["test_a"] = 20_000
+    result = suite.measure("--instrcount-blame=off")
+    result.stdout.no_fnmatch_line("*by Python function*")
+    suite.update("--instrcount-blame=off")
+    assert asked(suite) == []
+    assert json.loads(suite.baselines()["test_a"].read_text())["python"] is None
+
+
+def test_the_tracer_is_asked_where_trampolines_fail(suite: Project) -> None:
+    """Quietly, for a baseline; a tree of one kind is not compared with one of the other."""
+    suite.valgrind.no_trampolines = "its process was killed"
+    suite.valgrind.costs |= {"test_a": 20_000, "test_b": 10_001}
+    suite.measure().stdout.fnmatch_lines(
+        ["*test_a: no Python function is named: its process was killed*"]
+    )
+    for path in suite.baselines().values():
+        path.unlink()
+    suite.update()
+    assert suite.valgrind.started[-1].orders[0].trace
+    assert json.loads(suite.baselines()["test_a"].read_text())["python"] == {
+        "how": "tracer",
+        "calls": 1,
+        "rows": [[0, "test_it.py:test_a", 1, 1], [1, "shop.py:f", 4, 4]],
+    }
+
+
+def test_trampolines_or_nothing(suite: Project) -> None:
+    """Whoever wants them alone is told why there are none; the verdict stands."""
+    suite.valgrind.costs["test_a"] = 20_000
+    suite.valgrind.no_trampolines = "its process was killed"
+    result = suite.measure("--instrcount-blame=trampolines")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*test_a: no Python function is named: its process was killed*"])
+
+
+def test_the_kind_of_the_baseline_decides(suite: Project) -> None:
+    """What was stored by the tracer is compared by the tracer."""
+    suite.valgrind.costs["test_a"] = 10_001
+    suite.update("--instrcount-blame=tracer")
+    asked(suite)
+    suite.valgrind.costs["test_a"] = 20_000
+    suite.measure()
+    assert asked(suite) == []
+    assert [order.by_python for order in suite.valgrind.started[-1].orders] == [True]
+
+
+def test_only_so_many_are_looked_into(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that grew most; what is stored is measured however many there are."""
+    monkeypatch.setattr(pytest_instrcount.session, "MOST_BLAMED", 1)
+    suite.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000}
+    asked(suite)
+    suite.measure().assert_outcomes(passed=2, failed=2)
+    assert asked(suite) == ["test_it.py::test_b"]
+    suite.update()
+    assert asked(suite) == ["test_it.py::test_a", "test_it.py::test_b"]
