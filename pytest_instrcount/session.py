@@ -21,6 +21,7 @@ from pytest_instrcount.callgrind.zygote import (
     Zygote,
     ZygoteFailed,
 )
+from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.calls import CallStore
@@ -351,6 +352,14 @@ class MeasuredRun:
         if isinstance(baseline, InstrcountError):
             raise baseline
         measurement = measurement_of(item.nodeid, result, self._packages)
+        limited = self._chosen[item.nodeid].max_allocs_delta is not None
+        if limited and not can_count_allocations(measurement.profile):
+            raise InstrcountError(
+                "allocations",
+                "this Python has no symbols, so its allocations cannot all be counted",
+                "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
+                "max_allocs_delta out",
+            )
         if result["threads"]:
             self._notes.append(f"{item.nodeid}: threads were alive, so it had a process of its own")
         ruling = self._rulings.rule(measurement, *self._limits_of(item.nodeid))

@@ -42,6 +42,10 @@ _SYSTEM_CALLS = re.compile(
 _LIBC_FILE = re.compile(r"(?:\?\?\?|syscall-template\.S|[a-z0-9_-]+\.[cS]|not-cancel\.h):")
 
 
+# a function of the interpreter that has an address for a name
+_NAMELESS = re.compile(r"\?\?\?:0x[0-9a-f]+ \[(?:lib)?python[0-9.]*(?:\.so.*)?\]")
+
+
 @lru_cache(maxsize=65_536)
 def _kind_of(name: str) -> str:
     rule = rule_of(name)
@@ -66,7 +70,6 @@ def count_work(profile: Profile) -> dict[str, int]:
     An allocation is what a program asks for: what the allocator does within itself is its affair, and
     so is whether a free list had one at hand.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
     >>> callers = {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(210, 3), "obmalloc.c:g": Row(9, 1)}}
     >>> count_work(Profile(210, {}, callers))
     {'allocations': 3}
@@ -78,6 +81,15 @@ def count_work(profile: Profile) -> dict[str, int]:
             calls = sum(edge.calls for caller, edge in callers.items() if not _within(kind, caller))
             found[kind] = found.get(kind, 0) + calls
     return {kind: found[kind] for kind in KINDS_OF_WORK if found.get(kind, 0) > 0}
+
+
+def can_count_allocations(profile: Profile) -> bool:
+    """Whether the allocator's functions have names: those of an interpreter without symbols have none.
+
+    >>> can_count_allocations(Profile(0, {"???:0x5cfad0 [python3.11]": Row(1, 1)}))
+    False
+    """
+    return not any(_NAMELESS.match(name) for name in profile.rows)
 
 
 def _within(kind: str, caller: str) -> bool:

@@ -202,7 +202,8 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
 def _inclusive(name: str, old: Baseline, new: Measurement) -> Fraction | None:
     if name not in old.inclusive or not new.inclusive:
         return None
-    now = Fraction(new.inclusive.get(name, 0), new.calls)
+    own = new.rows[name].ir if name in new.rows else 0
+    now = Fraction(new.inclusive.get(name, own), new.calls)
     return now - Fraction(old.inclusive[name], old.calls)
 
 

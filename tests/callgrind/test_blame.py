@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -60,8 +59,10 @@ TESTS = """
 """
 
 
-def maps() -> set[str]:
-    return {name for name in os.listdir("/tmp") if name.startswith("perf-")}
+def maps(project: pytest.Pytester) -> list[Path]:
+    """Maps that processes of this project have left."""
+    here = str(project.path).encode()
+    return [path for path in Path("/tmp").glob("perf-*.map") if here in path.read_bytes()]
 
 
 def write(project: pytest.Pytester, check: str) -> None:
@@ -78,7 +79,6 @@ def suite(project: pytest.Pytester) -> pytest.Pytester:
 
 def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     """Not what is called more often, but what calls it; with its place, and no map is left."""
-    before = maps()
     suite.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=4)
     stored = json.loads(next(Path(suite.path).rglob("test_plain-*.json")).read_text())
     rows = stored["python"]["rows"]
@@ -101,10 +101,10 @@ def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
             "        return len(self.items) > 0 and self.total() > 0",
             "                                       ^^^^^^^^^^^^",
             "  by C function, its own and with what it calls (* % of the change):",
-            "  calls added: allocations *, evaluation loop *",
+            "  calls added: *evaluation loop * -> *",
         ]
     )
-    assert maps() == before
+    assert not maps(suite)
 
 
 def test_the_tracer_names_it_too(suite: pytest.Pytester, run: Run) -> None:
@@ -147,7 +147,12 @@ def test_allocations_have_a_limit_of_their_own(project: pytest.Pytester, run: Ru
         def test_ten(): keep = [bytes(n) for n in range(100, 200)]
         """
     )
-    project.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=2)
+    stored = project.runpytest_subprocess("--instrcount-update-baseline")
+    if "no symbols" in stored.stdout.str():  # Debian's own Python
+        stored.assert_outcomes(passed=2, errors=2)
+        stored.stdout.fnmatch_lines(["instrcount: this Python has no symbols*[[]allocations]"])
+        return
+    stored.assert_outcomes(passed=2)
     path = project.path / "test_it.py"
     path.write_text(path.read_text().replace("200)", "205)"))
     result, tests = run()
