@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-# mypy runs as of 3.10, which has none
+# mypy takes the package for one of 3.10, where these functions are missing
 _sys: Any = sys
 
 #: Where CPython writes its map, whatever TMPDIR says.
@@ -169,7 +169,7 @@ def called_codes(call_once: Callable[[], object]) -> list[CodeType]:
 
 
 def _words(code: CodeType) -> tuple[int, ...]:
-    number = sys.getsizeof(code) // _WORD
+    number = CodeType.__basicsize__ // _WORD
     return tuple((ctypes.c_uint64 * number).from_address(id(code)))
 
 
