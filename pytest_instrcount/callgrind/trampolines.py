@@ -19,7 +19,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 # mypy takes the package for one of 3.10, where these functions are missing
@@ -34,6 +34,9 @@ _STUB_BYTES = 32
 #: Code objects that get a stub; what a test calls beyond is counted as its caller's.
 _MOST_STUBS = 50_000
 _WORD = 8
+# Of a class: made at run time; and whether its attributes can be set.
+_HEAP_TYPE = 1 << 9
+_MUTABLE_HEAP_TYPE = _HEAP_TYPE | 1 << 8
 # _PyInterpreterFrame.f_code of 3.11 and PyFrameObject.f_code of 3.10.
 _F_CODE = 32
 
@@ -67,6 +70,8 @@ class PerfTrampolines:
     def start(self, _call_once: Callable[[], object]) -> None:
         """From now on each Python function has a frame of its own."""
         os.register_at_fork(after_in_child=self._leave_none)
+        if sys.version_info[:2] == (3, 13):
+            keep_inits_apart()
         _sys.activate_stack_trampoline("perf")
 
     def stop(self) -> None:
@@ -79,6 +84,34 @@ class PerfTrampolines:
             _sys.deactivate_stack_trampoline()
         with contextlib.suppress(OSError):
             os.unlink(PERF_MAP.format(pid=os.getpid()))
+
+
+def keep_inits_apart() -> None:
+    """Have classes call their ``__init__`` from C, for good.
+
+    What 3.13 makes of a call of a class (CALL_ALLOC_AND_ENTER_INIT) runs ``__init__`` within the
+    caller's frame, whatever evaluates frames; other releases either have no such instruction or ask
+    first (_CHECK_PEP_523). It is not used for an ``__init__`` that is no plain function, and a method
+    of the kind that C has (PyInstanceMethod_New) is one in all else: looked up, it is the function.
+    To be deleted with the support of 3.13.
+    """
+    made = ctypes.pythonapi.PyInstanceMethod_New
+    made.restype, made.argtypes = ctypes.py_object, (ctypes.py_object,)
+    for each in classes_alive():
+        init = each.__dict__.get("__init__")
+        if type(init) is FunctionType and each.__flags__ & _MUTABLE_HEAP_TYPE == _HEAP_TYPE:
+            type.__setattr__(each, "__init__", made(init))
+
+
+def classes_alive() -> list[type]:
+    """All classes that there are."""
+    found: dict[type, None] = {object: None}
+    pending: list[type] = [object]
+    while pending:
+        below: list[type] = type.__subclasses__(pending.pop())
+        pending += [each for each in below if each not in found]
+        found |= dict.fromkeys(below)
+    return list(found)
 
 
 class EvaluatorTrampolines:

@@ -1,0 +1,87 @@
+"""Whose doing a change is, from two trees; and what makes the trees tell functions apart."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+
+from pytest_instrcount.blame.blame import PythonBlame, find_blame
+from pytest_instrcount.blame.tree import CallTree, Path
+from pytest_instrcount.callgrind.profile import Row
+
+Rows = Mapping[Path, tuple[int, int]]
+
+
+def tree(rows: Rows, counted: int = 1) -> CallTree:
+    nodes = {path: Row(ir, calls) for path, (ir, calls) in rows.items()}
+    return CallTree("trampolines", counted, nodes)
+
+
+def doings(blame: PythonBlame) -> dict[str, int]:
+    return {each.name: int(each.doing) for each in blame.functions if each.doing}
+
+
+BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000, 30)}
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        pytest.param({}, {}, id="nothing changed"),
+        pytest.param({("t",): (130, 1)}, {"t": 30}, id="own code of the test"),
+        pytest.param({("t", "f"): (260, 10)}, {"f": 60}, id="own code of a function"),
+        pytest.param({("t", "f", "g"): (3300, 30)}, {"g": 300}, id="own code of what is called"),
+        pytest.param({("t", "f", "g"): (6000, 60)}, {"f": 3000}, id="calls another twice as often"),
+        pytest.param(
+            {("t", "f"): (400, 20), ("t", "f", "g"): (6000, 60)},
+            {"t": 3200},
+            id="its caller calls it twice as often",
+        ),
+        pytest.param({("t", "f", "h"): (500, 5)}, {"f": 500}, id="calls what it never called"),
+        pytest.param({("t", "f", "g"): (0, 0)}, {"f": -3000}, id="calls another no more"),
+        pytest.param(
+            {("t", "f", "g"): (6600, 60)}, {"f": 3000, "g": 600}, id="more calls, each dearer"
+        ),
+    ],
+)
+def test_doing(after: Rows, found: dict[str, int]) -> None:
+    blame = find_blame(tree(BEFORE), tree({**BEFORE, **after}))
+    assert doings(blame) == found
+    assert sum(each.doing for each in blame.functions) == blame.change
+
+
+def test_numbers_are_per_call_of_the_test() -> None:
+    thrice = {path: (ir * 3, calls * 3) for path, (ir, calls) in BEFORE.items()}
+    assert find_blame(tree(BEFORE), tree(thrice, counted=3)).change == 0
+
+
+def test_what_is_explained_is_at_most_all() -> None:
+    blame = find_blame(tree(BEFORE), tree({**BEFORE, ("t",): (0, 1), ("t", "f"): (500, 10)}))
+    assert doings(blame) == {"f": 300, "t": -100}
+    assert blame.explained(1) == Fraction(1)
+
+
+def test_inits_are_called_from_c() -> None:
+    """Classes are as before to all who ask, and 3.13 does not run ``__init__`` in its caller's frame."""
+    code = """
+import dis, inspect, io, sys
+from pytest_instrcount.callgrind.trampolines import keep_inits_apart
+class A:
+    def __init__(self, x): self.x = x
+class B(A):
+    def __init__(self, x, y=2): super().__init__(x); A.__init__(self, x)
+def make():
+    for number in range(500): A(number)
+make()
+before = inspect.signature(B), B.__init__, A.__init__
+keep_inits_apart()
+make()
+assert before == (inspect.signature(B), B.__init__, A.__init__)
+assert B(7).x == 7
+text = io.StringIO()
+dis.dis(make, file=text, **({"adaptive": True} if sys.version_info >= (3, 11) else {}))
+assert "ENTER_INIT" not in text.getvalue()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
