@@ -9,6 +9,7 @@ from fractions import Fraction
 from pytest_instrcount.blame.tree import CallTree, FunctionCost, Path
 
 _NO_COST = FunctionCost(0, 0, 0)
+_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,21 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         below = {*old.children.get(path, ()), *new.children.get(path, ())}
         for child in sorted(below):
             was, now = before.calls(child) * ratio, after.calls(child)
+            grown = after.inclusive(child) - ratio * before.inclusive(child)
             known = path in old.inclusive and child in old.inclusive
+            # new, gone, or never called as far as is known: all of it is the caller's doing
+            cost = grown
             if known and child in new.inclusive and was and now:
-                cost = (now / was - 1) * ratio * before.inclusive(child)
-                pending.append(child)
-            else:  # new, gone, or never called as far as is known: all of it is the caller's doing
-                cost = after.inclusive(child) - ratio * before.inclusive(child)
+                average = (now / was - 1) * ratio * before.inclusive(child)
+                # So it is if calls that were added (or left out) are just cheaper than those that
+                # there were: at their average cost the one would do more than there is, and the
+                # other get as much less.
+                if (
+                    not min(average, _NOTHING) <= grown <= max(average, _NOTHING)
+                    or grown == average
+                ):
+                    cost = average
+                    pending.append(child)
             if cost:
                 _add(doing, name, cost)
                 told = more.setdefault(name, {}).setdefault(child[-1], [Fraction(0)] * 3)

@@ -44,6 +44,13 @@ BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000,
         pytest.param(
             {("t", "f", "g"): (6600, 60)}, {"f": 3000, "g": 600}, id="more calls, each dearer"
         ),
+        pytest.param({("t", "f", "g"): (3100, 60)}, {"f": 100}, id="the added calls are cheap"),
+        pytest.param(
+            {("t", "f", "g"): (2900, 15)}, {"f": -100}, id="the calls left out were cheap"
+        ),
+        pytest.param(
+            {("t", "f", "g"): (2900, 60)}, {"f": 3000, "g": -3100}, id="more calls that cost less"
+        ),
     ],
 )
 def test_doing(after: Rows, found: dict[str, int]) -> None:
