@@ -163,7 +163,9 @@ def test_logging():
     logger = logging.Logger("app.part", logging.INFO)
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(
+        logging.Formatter("%(levelname)s %(name)s %(funcName)s %(lineno)d: %(message)s")
+    )
     logger.addHandler(handler)
     for number in range(25):
         logger.warning("the value of %s is %d", "x", number)

@@ -59,6 +59,21 @@ def test_doing(after: Rows, found: dict[str, int]) -> None:
     assert sum(each.doing for each in blame.functions) == blame.change
 
 
+def test_what_was_small_is_named_itself() -> None:
+    """A function that was 0.05 % of a test, and is 1 % now, is no folded branch of its caller's."""
+    old = tree({**BEFORE, ("t",): (100_000, 1), ("t", "small"): (50, 1)}).fold()
+    new = tree({**BEFORE, ("t",): (100_000, 1), ("t", "small"): (1000, 1)}).fold()
+    assert doings(find_blame(old, new)) == {"small": 950}
+
+
+def test_what_was_folded_is_its_callers_doing() -> None:
+    old = tree({**BEFORE, ("t",): (100_000, 1), ("t", "small"): (5, 1)}).fold()
+    new = tree({**BEFORE, ("t",): (100_000, 1), ("t", "small"): (1000, 1)}).fold()
+    blame = find_blame(old, new)
+    assert doings(blame) == {"t": 995}
+    assert [(each.name, int(each.cost)) for each in blame.functions[0].called] == [("small", 1000)]
+
+
 def test_numbers_are_per_call_of_the_test() -> None:
     thrice = {path: (ir * 3, calls * 3) for path, (ir, calls) in BEFORE.items()}
     assert find_blame(tree(BEFORE), tree(thrice, counted=3)).change == 0
