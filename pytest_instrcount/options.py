@@ -111,6 +111,11 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         metavar="TYPE:PATH",
     )
+    add(
+        "instrcount-keep",
+        "Keep Callgrind's profile of each measured test in this folder, and both sides of a failure",
+        metavar="DIR",
+    )
     add_with_ini(
         "instrcount-blame",
         "How Python functions are told apart when a test got slower: auto, trampolines, tracer or "

@@ -30,6 +30,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.names import env_key
 from pytest_instrcount.gate.records import CallsResult, RunSummary
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.json import write_report
@@ -70,12 +71,14 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
         )
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return
+    keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
         valgrind, version = facts.find_valgrind(settings.valgrind)
+        keeper.prepare()
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
     tracer = load_trace_settings(config).backend_name
-    run = MeasuredRun(config, settings, valgrind, version, sys_path, tracer)
+    run = MeasuredRun(config, settings, valgrind, version, sys_path, tracer, keeper)
     config.pluginmanager.register(run, "instrcount-run")
 
 
@@ -90,8 +93,10 @@ class MeasuredRun:
         version: str,
         sys_path: Sequence[str],
         tracer: str,
+        keeper: Keeper,
     ) -> None:
         self._tracer = tracer
+        self._keeper = keeper
         self._config = config
         self._settings = settings
         self._valgrind = valgrind
@@ -282,6 +287,7 @@ class MeasuredRun:
         trees = blaming.measure(orders, self._say, lambda nodeid: Heartbeat(self._say, nodeid))
         for nodeid, tree in trees.items():
             self._rulings.attribute(nodeid, tree)
+            self._keeper.attributed(nodeid, tree)
         self._notes += blaming.notes
 
     @pytest.hookimpl(tryfirst=True)
@@ -351,6 +357,7 @@ class MeasuredRun:
         baseline = self._rulings.baseline(item.nodeid)
         if isinstance(baseline, InstrcountError):
             raise baseline
+        self._keeper.counted(item.nodeid, result)
         measurement = measurement_of(item.nodeid, result, self._packages)
         limited = self._chosen[item.nodeid].max_allocs_delta is not None
         if limited and not can_count_allocations(measurement.profile):
@@ -401,6 +408,7 @@ class MeasuredRun:
             calls = self._tracing.results.get(result.nodeid) if self._tracing else None
             if calls is not None:
                 result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
+            result = self._keeper.failed(result, self._rulings.baseline(result.nodeid))
             text = "\n".join(render_failure(result, self._accept_command(result.nodeid)))
             self._report_verdict(self._items[result.nodeid], result.verdict, text)
         if self._tracing is not None:
@@ -408,6 +416,7 @@ class MeasuredRun:
                 accept = self._accept_command(calls.nodeid)
                 text = "\n".join(render_calls_failure(calls, accept))
                 self._report_verdict(self._tracing.items[calls.nodeid], calls.verdict, text)
+        self._notes += self._keeper.notes()
         if settings.prune:
             self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
@@ -481,6 +490,7 @@ class MeasuredRun:
         try:
             for _, path in self._settings.reports:
                 write_report(path, self._summarise())
+            self._keeper.finish()
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
         return result

@@ -46,6 +46,7 @@ class Settings:
     improved: str
     baseline_dir: Path
     reports: tuple[tuple[str, Path], ...]
+    keep: Path | None
     valgrind: str
     timeout: float
     warmup: int | None
@@ -116,6 +117,9 @@ def load_settings(config: pytest.Config) -> Settings:
             given.mistakes.append(f"--instrcount-report={report}: write json:PATH")
         else:
             reports.append((kind, config.invocation_params.dir / path))
+    keep = config.getoption("instrcount_keep")
+    if keep == "":
+        given.mistakes.append("--instrcount-keep=: write the name of a folder")
     try:
         verbosity = config.get_verbosity("instrcount")
     except AttributeError:  # pytest 8.0 with -p no:terminal
@@ -144,6 +148,7 @@ def load_settings(config: pytest.Config) -> Settings:
         baseline_dir=config.rootpath
         / (given.value("instrcount_baseline_dir") or "instrcount_baselines"),
         reports=tuple(reports),
+        keep=config.invocation_params.dir / keep if keep else None,
         valgrind=given.value("instrcount_valgrind") or "valgrind",
         timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
         warmup=given.checked("instrcount_warmup", parse_warmup, None),

@@ -18,7 +18,7 @@ ROOMS = (
     {"plugin", "xdist"},
     {"session"},
     {"tracing.run"},
-    {"measuring", "starting", "blaming"},
+    {"measuring", "starting", "blaming", "keeping"},
     {"callgrind.zygote", "callgrind.supervisor"},
     {"callgrind.bootstrap"},
     {"callgrind.inside"},

@@ -78,6 +78,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
         improved="note",
         baseline_dir=Path("b"),
         reports=(),
+        keep=None,
         valgrind="valgrind",
         timeout=1.0,
         warmup=None,

@@ -1,0 +1,138 @@
+"""Kept profiles of real runs, opened by Valgrind's own reader."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.parse import parse_profile
+
+Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
+
+SOURCE = """
+#include <Python.h>
+
+static long turn(long times)
+{
+    long sum = 0;
+    for (long i = 0; i < times; i++)
+        sum += i * times;
+    return sum;
+}
+
+static PyObject *call(PyObject *self, PyObject *times)
+{
+    return PyLong_FromLong(turn(PyLong_AsLong(times)));
+}
+
+static PyMethodDef methods[] = {{"turn", call, METH_O, ""}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "turns", "", -1, methods};
+PyMODINIT_FUNC PyInit_turns(void) { return PyModule_Create(&module); }
+"""
+TESTS = """
+    import pytest
+    from turns import turn
+
+    def work(times):
+        return turn(times)
+
+    @pytest.fixture
+    def times():
+        return 1000
+
+    @pytest.mark.instrcount
+    def test_plain():
+        work(1000)
+
+    @pytest.mark.instrcount(calls=4)
+    def test_fixture(times):
+        work(times)
+"""
+
+
+def annotate(path: Path, *options: str) -> str:
+    """What callgrind_annotate prints; it must have nothing to complain of."""
+    command = ["callgrind_annotate", *options, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def total_of(text: str) -> int:
+    found = re.search(r"^ *([0-9,]+) .*PROGRAM TOTALS$", text, re.MULTILINE)
+    assert found, text
+    return int(found[1].replace(",", ""))
+
+
+@pytest.mark.skipif(
+    not (shutil.which("gcc") and Path(sysconfig.get_paths()["include"], "Python.h").exists()),
+    reason="no extension module can be compiled",
+)
+def test_callgrind_annotate_opens_what_is_kept(project: pytest.Pytester, run: Run) -> None:
+    """Both sides of a failure, with lines of C and of Python; and keeping them moves no count."""
+    source = project.path / "turns.c"
+    source.write_text(SOURCE)
+    include = sysconfig.get_paths()["include"]
+    command = ["gcc", "-g", "-O0", "-shared", "-fPIC", f"-I{include}", "-o", "turns.so"]
+    subprocess.run([*command, str(source)], check=True, cwd=project.path)
+    project.makepyfile(test_turn=TESTS)
+    project.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=2)
+    _, without = run()
+    _, tests = run("--instrcount-keep=kept")
+    assert tests == without
+    assert {test["verdict"] for test in tests.values()} == {"unchanged"}
+    assert {test["delta"] for test in tests.values()} == {0.0}
+
+    test_file = project.path / "test_turn.py"
+    test_file.write_text(
+        test_file.read_text().replace("return turn(times)", "return turn(2 * times)")
+    )
+    result, tests = run("--instrcount-keep=kept")
+    result.assert_outcomes(passed=2, failed=2)
+    folder = project.path / "kept" / "test_turn"
+    assert len(list(folder.iterdir())) == 8
+    for name, calls in (("plain", None), ("fixture", 4)):
+        test = tests[f"test_turn.py::test_{name}"]
+        paths = {path.name.partition(".")[2]: path for path in folder.glob(f"test_{name}-*")}
+        now = paths["callgrind.out"]
+        counted = re.search(r"desc: Counted: (\d+) call", now.read_text())
+        assert counted
+        assert calls in (None, int(counted[1]))
+        number = int(counted[1])
+        text = annotate(now, "--auto=yes", "--threshold=100")
+        profile = parse_profile(now)
+        assert total_of(text) == profile.total
+        # the switch is in it, once or once a call
+        assert 0 <= profile.total - number * test["ir"] < 2000 * number
+        assert profile.rows["turns.c:turn"].calls == number
+        line = re.search(r"^ *([0-9,]+) .*  +sum \+= i \* times;$", text, re.MULTILINE)
+        assert line, text
+        assert int(line[1].replace(",", "")) > number * 2000
+
+        before = paths["baseline.callgrind.out"]
+        text = annotate(
+            before, "--auto=no", "--inclusive=yes", "--threshold=100", "--show-percs=no"
+        )
+        old = parse_profile(before)
+        assert abs(total_of(text) - test["baseline_ir"] * number) <= number
+        row = re.search(r"^ *([0-9,]+)  turns.c:turn$", text, re.MULTILINE)
+        assert row, text
+        assert int(row[1].replace(",", "")) == old.inclusive["turns.c:turn"]
+        assert old.inclusive["turns.c:turn"] * 3 < profile.inclusive["turns.c:turn"] * 2
+
+        for side, factor in (("python", 2), ("baseline.python", 1)):
+            path = paths[f"{side}.callgrind.out"]
+            tree = parse_profile(path)
+            assert tree.callers["test_turn.py:work"].keys() == {f"test_turn.py:test_{name}"}
+            assert total_of(annotate(path)) == tree.total
+            assert tree.inclusive["test_turn.py:work"] > number * factor * 1000
+        text = annotate(paths["python.callgrind.out"], "--auto=yes", "--threshold=100")
+        assert re.search(r"^ *[0-9,]+ .*  def work\(times\):$", text, re.MULTILINE), text
+        assert re.search(r"=> .*test_turn.py:work \(\d+x\)", text), text
