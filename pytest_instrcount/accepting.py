@@ -25,9 +25,10 @@ _NEEDLESS_FLAGS = f"""
     --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
-    --capture --code-highlight --color --durations --durations-min --instrcount-improved
-    --instrcount-incomparable --instrcount-keep --instrcount-max-delta --instrcount-missing
-    --instrcount-report --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
+    --capture --code-highlight --color --durations --durations-min --instrcount-bundle
+    --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
+    --instrcount-missing --instrcount-report --junit-prefix --junit-xml --junitprefix --junitxml
+    --last-failed-no-failures --lfnf
     --log-cli-level --log-file --log-file-level --maxfail --pastebin --show-capture --tb
     --trace-profile --verbosity --xfail-tb -r {_POLICY}
 """

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pytest_instrcount.atomic import replace_file
 from pytest_instrcount.blame.tree import CallTree, Place
-from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.outfile import header_lines, join_dumps
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing
 from pytest_instrcount.gate.names import file_name, folder_parts, printable, shown_path
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.report.callgrind import baseline_profile, counted_calls, python_profile
+from pytest_instrcount.gate.schema import parse_baseline
+from pytest_instrcount.report.bundle import BundledTest
+from pytest_instrcount.report.callgrind import (
+    baseline_profile,
+    counted_calls,
+    measured_profile,
+    python_profile,
+)
 
 #: Whose file it is -> what it ends in.
 COUNTED = ".callgrind.out"
@@ -60,7 +67,7 @@ class Keeper:
         except (OSError, ValueError) as error:
             raise _unwritable(self.folder, error) from error
 
-    def counted(self, nodeid: str, result: Message) -> None:
+    def counted(self, nodeid: str, result: Mapping[str, Any]) -> None:
         """Keep the dumps of an answer, as the one file that they are parts of."""
         dumps = [
             Path(path) for path in result["dumps"][:-1]
@@ -133,6 +140,32 @@ class Keeper:
         else:
             return True
         return False
+
+
+def keep_bundled(folder: Path, tests: Iterable[BundledTest], bundle: Path) -> Iterator[Path]:
+    """Write both sides of bundled tests; yields the files.
+
+    What was counted is there as a bundle has it: under standard names, without lines of source.
+    Raises InstrcountError "keep-write", and as `parse_baseline`.
+    """
+    for test in tests:
+        made: dict[str, bytes] = {}
+        old = None if test.baseline is None else parse_baseline(test.baseline, bundle, test.nodeid)
+        if test.measurement is not None:
+            made[COUNTED] = measured_profile(test.measurement)
+        if old is not None:
+            made[BASELINE] = baseline_profile(old)
+        if test.python is not None:
+            made[PYTHON] = python_profile(test.python, test.nodeid, "now")
+        if old is not None and old.python is not None:
+            made[PYTHON_BASELINE] = python_profile(old.python, test.nodeid, "the baseline")
+        for suffix, data in made.items():
+            path = kept_path(folder, test.nodeid, suffix)
+            try:
+                replace_file(path, data)
+            except (OSError, ValueError) as error:
+                raise _unwritable(path, error) from error
+            yield path
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:

@@ -116,6 +116,11 @@ def add_options(parser: pytest.Parser) -> None:
         "Keep Callgrind's profile of each measured test in this folder, and both sides of a failure",
         metavar="DIR",
     )
+    add(
+        "instrcount-bundle",
+        "Write all about the failures into one file, .json.gz or .json, when there are some",
+        metavar="PATH",
+    )
     add_with_ini(
         "instrcount-blame",
         "How Python functions are told apart when a test got slower: auto, trampolines, tracer or "

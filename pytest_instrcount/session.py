@@ -14,6 +14,7 @@ import pytest
 
 from pytest_instrcount import facts, replay
 from pytest_instrcount.accepting import accept_run, accept_tests
+from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import (
     Order,
@@ -28,7 +29,7 @@ from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.names import env_key
-from pytest_instrcount.gate.records import CallsResult, RunSummary
+from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
@@ -75,10 +76,14 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     try:
         valgrind, version = facts.find_valgrind(settings.valgrind)
         keeper.prepare()
+        words = tuple(map(str, config.invocation_params.args))
+        versions = {"valgrind": version, "pytest": pytest.__version__}
+        bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
+        bundler.prepare()
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
     tracer = load_trace_settings(config).backend_name
-    run = MeasuredRun(config, settings, valgrind, version, sys_path, tracer, keeper)
+    run = MeasuredRun(config, settings, valgrind, version, sys_path, tracer, keeper, bundler)
     config.pluginmanager.register(run, "instrcount-run")
 
 
@@ -94,9 +99,11 @@ class MeasuredRun:
         sys_path: Sequence[str],
         tracer: str,
         keeper: Keeper,
+        bundler: Bundler,
     ) -> None:
         self._tracer = tracer
         self._keeper = keeper
+        self._bundler = bundler
         self._config = config
         self._settings = settings
         self._valgrind = valgrind
@@ -118,6 +125,7 @@ class MeasuredRun:
                 update=settings.policy if settings.update else None,  # type: ignore[arg-type]
             ),
         )
+        self._rulings.hold = settings.bundle is not None
         self._packages = facts.Packages()
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
@@ -403,20 +411,25 @@ class MeasuredRun:
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
         for result in self._rulings.failing():
-            if result.verdict is Verdict.failed:
-                continue  # told already, as an error
+            if result.verdict is Verdict.failed:  # told already, as an error
+                self._bundle(result, render_failure(result, ""))
+                continue
             calls = self._tracing.results.get(result.nodeid) if self._tracing else None
             if calls is not None:
                 result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
             result = self._keeper.failed(result, self._rulings.baseline(result.nodeid))
-            text = "\n".join(render_failure(result, self._accept_command(result.nodeid)))
-            self._report_verdict(self._items[result.nodeid], result.verdict, text)
+            lines = render_failure(result, self._accept_command(result.nodeid))
+            self._report_verdict(self._items[result.nodeid], result.verdict, "\n".join(lines))
+            self._bundle(result, lines)
         if self._tracing is not None:
             for calls in self._tracing.failing():
                 accept = self._accept_command(calls.nodeid)
-                text = "\n".join(render_calls_failure(calls, accept))
-                self._report_verdict(self._tracing.items[calls.nodeid], calls.verdict, text)
+                lines = render_calls_failure(calls, accept)
+                item = self._tracing.items[calls.nodeid]
+                self._report_verdict(item, calls.verdict, "\n".join(lines))
+                self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
         self._notes += self._keeper.notes()
+        self._notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
         if settings.prune:
             self._prune(session, stale)
         if self._compared_nothing() and not session.testsfailed:
@@ -427,6 +440,10 @@ class MeasuredRun:
                 "instrcount: this run compared no test with a baseline, and CI is set "
                 f"[nothing-compared]\n  fix: {fix}"
             )
+
+    def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
+        found = self._rulings.baseline(result.nodeid)
+        self._bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
 
     def _report_verdict(self, item: pytest.Item, verdict: Verdict, text: str) -> None:
         """One more report of this test, which fails it."""
@@ -491,6 +508,7 @@ class MeasuredRun:
             for _, path in self._settings.reports:
                 write_report(path, self._summarise())
             self._keeper.finish()
+            self._bundler.finish()
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
         return result

@@ -26,6 +26,7 @@ from pytest_instrcount.options import (
 )
 
 REPORT_TYPES = ("json",)
+BUNDLE_SUFFIXES = (".json", ".json.gz")
 
 MARKER = "instrcount"
 
@@ -47,6 +48,7 @@ class Settings:
     baseline_dir: Path
     reports: tuple[tuple[str, Path], ...]
     keep: Path | None
+    bundle: Path | None
     valgrind: str
     timeout: float
     warmup: int | None
@@ -120,6 +122,9 @@ def load_settings(config: pytest.Config) -> Settings:
     keep = config.getoption("instrcount_keep")
     if keep == "":
         given.mistakes.append("--instrcount-keep=: write the name of a folder")
+    bundle = config.getoption("instrcount_bundle")
+    if bundle is not None and not bundle.endswith(BUNDLE_SUFFIXES):
+        given.mistakes.append(f"--instrcount-bundle={bundle}: write PATH.json.gz, or PATH.json")
     try:
         verbosity = config.get_verbosity("instrcount")
     except AttributeError:  # pytest 8.0 with -p no:terminal
@@ -149,6 +154,7 @@ def load_settings(config: pytest.Config) -> Settings:
         / (given.value("instrcount_baseline_dir") or "instrcount_baselines"),
         reports=tuple(reports),
         keep=config.invocation_params.dir / keep if keep else None,
+        bundle=config.invocation_params.dir / bundle if bundle else None,
         valgrind=given.value("instrcount_valgrind") or "valgrind",
         timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
         warmup=given.checked("instrcount_warmup", parse_warmup, None),

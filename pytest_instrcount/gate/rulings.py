@@ -72,6 +72,10 @@ class Rulings:
     _open: dict[str, bytes] = field(default_factory=dict)
     #: what tests are made of by Python function, as measured now
     _trees: dict[str, CallTree] = field(default_factory=dict)
+    #: whether `measured` is to know what was counted
+    hold: bool = False
+    #: what was counted of tests that are not unchanged; packed
+    _held: dict[str, bytes] = field(default_factory=dict)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
 
@@ -117,9 +121,12 @@ class Rulings:
         if measurement.layouts and not measurement.unsteady:
             self._moving |= moving_functions((measurement.profile, *measurement.layouts))
         self._open.pop(nodeid, None)
+        self._held.pop(nodeid, None)
+        if self.hold and verdict is not Verdict.unchanged:
+            self._held[nodeid] = _packed(measurement)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
         if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
-            self._open[nodeid] = zlib.compress(pickle.dumps(measurement), 1)
+            self._open[nodeid] = _packed(measurement)
         self.results[nodeid] = result
         return result
 
@@ -128,9 +135,11 @@ class Rulings:
         return update is not None and should_write(result.verdict, update, has_baseline)
 
     def _measurement(self, nodeid: str) -> Measurement:
-        measurement = pickle.loads(zlib.decompress(self._open[nodeid]))
-        assert isinstance(measurement, Measurement)
-        return measurement
+        return _unpacked(self._open[nodeid])
+
+    def measured(self, nodeid: str) -> Measurement | None:
+        """What was counted of a test that is not unchanged; None unless it is held."""
+        return _unpacked(self._held[nodeid]) if nodeid in self._held else None
 
     def unsettled(self) -> Iterator[Measurement]:
         """What has to be measured in more layouts: suspicions, and what is about to be stored."""
@@ -229,6 +238,16 @@ class Rulings:
                 gone.append(path)
                 self.results[owner] = TestResult(owner, Verdict.stale, None, None, None, limit)
         return gone
+
+
+def _packed(measurement: Measurement) -> bytes:
+    return zlib.compress(pickle.dumps(measurement), 1)
+
+
+def _unpacked(packed: bytes) -> Measurement:
+    measurement = pickle.loads(zlib.decompress(packed))
+    assert isinstance(measurement, Measurement)
+    return measurement
 
 
 def _is_steady(measurement: Measurement, limit: Limit) -> bool:

@@ -9,6 +9,7 @@ from pytest_instrcount.blame.tree import CallTree, Path, Place
 from pytest_instrcount.callgrind.outfile import Call, Function, header_lines, write_costs
 from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import printable
 
 #: What stands in a baseline for who calls a function, and for what it calls: that is not stored.
@@ -46,6 +47,19 @@ def baseline_profile(baseline: Baseline) -> bytes:
         if whole > own[function]:
             calls.append(Call(function, CALLED, 1, whole - own[function]))
     return write_costs(baseline_header(baseline), "Ir", own, calls)
+
+
+def measured_profile(measurement: Measurement) -> bytes:
+    """What a measurement knows of C functions, under standard names and without the switch."""
+    own = {_c_function(name): max(0, row.ir) for name, row in measurement.rows.items()}
+    calls = [
+        Call(_c_function(caller), _c_function(called), edge.calls, max(0, edge.ir))
+        for called, callers in measurement.callers.items()
+        for caller, edge in callers.items()
+        if edge.calls > 0 and caller != called
+    ]
+    told = ["Side: now", counted_calls(measurement.calls)]
+    return write_costs(header_lines(printable(measurement.nodeid), told), "Ir", own, calls)
 
 
 def _c_function(name: str) -> Function:
@@ -97,8 +111,10 @@ class _PythonFunctions:
         """The function at the end of a path from the test."""
         name = path[-1]
         shown, _, qualname = name.rpartition(":")
-        file, line = self._places.get(name, (shown or "???", 0))
-        line = first_line(file, qualname, line)
+        file, line = shown or "???", 0
+        if name in self._places:  # else there is no telling what is in a file of that name
+            file, line = self._places[name]
+            line = first_line(file, qualname, line)
         level = "'2" if name in path[:-1] else ""
         return Function(file, qualname + level, line=line)
 

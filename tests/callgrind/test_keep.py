@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,10 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.gate.baseline import Found
+from pytest_instrcount.gate.compare import Delta, compare
+from pytest_instrcount.gate.schema import parse_baseline
+from pytest_instrcount.report.bundle import load_bundle
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
@@ -71,12 +77,43 @@ def total_of(text: str) -> int:
     return int(found[1].replace(",", ""))
 
 
+def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
+    """What the command prints, without Valgrind and the project, is what the run has printed."""
+    command = [sys.executable, "-m", "pytest_instrcount", "show", str(bundle)]
+    done = subprocess.run(
+        command,
+        cwd=bundle.parent,
+        env={**os.environ, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    failures = re.split(r"^_+ (\S+) _+\n", done.stdout.rstrip("\n"), flags=re.MULTILINE)[1:]
+    assert failures[::2] == list(tests)
+    for text in failures[1::2]:
+        assert "  by Python function (trampolines; " in text
+        assert text.rstrip("\n") in printed
+    found = load_bundle(bundle)
+    for test in found.tests:
+        assert test.baseline is not None and test.measurement is not None
+        baseline = Found(parse_baseline(test.baseline, bundle))
+        again = compare(test.measurement, baseline, found.environment)
+        assert isinstance(again, Delta) and again.gated.fraction is not None
+        assert float(again.gated.fraction) == tests[test.nodeid]["delta"]
+
+
 @pytest.mark.skipif(
     not (shutil.which("gcc") and Path(sysconfig.get_paths()["include"], "Python.h").exists()),
     reason="no extension module can be compiled",
 )
-def test_callgrind_annotate_opens_what_is_kept(project: pytest.Pytester, run: Run) -> None:
-    """Both sides of a failure, with lines of C and of Python; and keeping them moves no count."""
+def test_callgrind_annotate_opens_what_is_kept(
+    project: pytest.Pytester, run: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Both sides of a failure, with lines of C and of Python; and keeping them moves no count.
+
+    The bundle of that run shows the same failures, and the same verdicts follow from it.
+    """
     source = project.path / "turns.c"
     source.write_text(SOURCE)
     include = sysconfig.get_paths()["include"]
@@ -85,7 +122,7 @@ def test_callgrind_annotate_opens_what_is_kept(project: pytest.Pytester, run: Ru
     project.makepyfile(test_turn=TESTS)
     project.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=2)
     _, without = run()
-    _, tests = run("--instrcount-keep=kept")
+    _, tests = run("--instrcount-keep=kept", "--instrcount-bundle=b.json.gz")
     assert tests == without
     assert {test["verdict"] for test in tests.values()} == {"unchanged"}
     assert {test["delta"] for test in tests.values()} == {0.0}
@@ -94,8 +131,10 @@ def test_callgrind_annotate_opens_what_is_kept(project: pytest.Pytester, run: Ru
     test_file.write_text(
         test_file.read_text().replace("return turn(times)", "return turn(2 * times)")
     )
-    result, tests = run("--instrcount-keep=kept")
+    result, tests = run("--instrcount-keep=kept", "--instrcount-bundle=b.json.gz")
     result.assert_outcomes(passed=2, failed=2)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shown_again((project.path / "b.json.gz").rename(elsewhere / "b"), result.stdout.str(), tests)
     folder = project.path / "kept" / "test_turn"
     assert len(list(folder.iterdir())) == 8
     for name, calls in (("plain", None), ("fixture", 4)):

@@ -18,7 +18,7 @@ ROOMS = (
     {"plugin", "xdist"},
     {"session"},
     {"tracing.run"},
-    {"measuring", "starting", "blaming", "keeping"},
+    {"measuring", "starting", "blaming", "keeping", "bundling"},
     {"callgrind.zygote", "callgrind.supervisor"},
     {"callgrind.bootstrap"},
     {"callgrind.inside"},

@@ -48,10 +48,10 @@ def test_one_prefix(declared: Recorder) -> None:
 
 
 def test_twins(declared: Recorder) -> None:
-    """Each option but the deeds (update, prune, report, keep) can be set in the ini."""
+    """Each option but the deeds (update, prune, report, keep, bundle) can be set in the ini."""
     twins = {name[2:].replace("-", "_") for name in declared.options}
     deeds = {"instrcount_update_baseline", "instrcount_prune", "instrcount_report", "trace_profile"}
-    deeds |= {"instrcount_keep"}
+    deeds |= {"instrcount_keep", "instrcount_bundle"}
     only_ini = {"instrcount_env", "instrcount_recognizers", "verbosity_instrcount"}
     assert set(declared.ini) == twins - deeds | only_ini
 
@@ -60,7 +60,9 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     """Its default is None, so that the ini is asked; no option has an optional value."""
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
-        without_twin = name in ("--instrcount-report", "--instrcount-keep", "--trace-profile")
+        without_twin = name in ("--instrcount-report", "--trace-profile") or name.endswith(
+            ("-keep", "-bundle")
+        )
         assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
 

@@ -79,6 +79,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
         baseline_dir=Path("b"),
         reports=(),
         keep=None,
+        bundle=None,
         valgrind="valgrind",
         timeout=1.0,
         warmup=None,

@@ -1,0 +1,8 @@
+"""``python -m pytest_instrcount``."""
+
+import sys
+
+from pytest_instrcount.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

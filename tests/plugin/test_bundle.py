@@ -1,0 +1,195 @@
+"""``--instrcount-bundle``: when a run writes it, what is said of it, and that it shows the same again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.cli import main
+from pytest_instrcount.gate.baseline import Found
+from pytest_instrcount.gate.compare import Delta, compare
+from pytest_instrcount.gate.schema import parse_baseline
+from pytest_instrcount.report.bundle import load_bundle
+from tests.plugin.conftest import Project
+
+SUITE = """
+import pytest
+
+def helper(): pass
+
+@pytest.mark.instrcount
+def test_a(): helper(); helper()
+
+@pytest.mark.instrcount
+def test_b(): pass
+
+@pytest.mark.trace_profile
+def test_traced(): helper()
+"""
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two measured tests and a traced one, with baselines."""
+    project.write(SUITE)
+    project.valgrind.python["test_a"] = {
+        "test_it.py:test_a": (9_000, 1),
+        "test_it.py:test_a;test_it.py:helper": (1_000, 1),
+    }
+    project.update().assert_outcomes(passed=3)
+    return project
+
+
+@pytest.fixture
+def slower(suite: Project) -> Project:
+    """One of the tests costs more, since it calls another function twice."""
+    suite.valgrind.costs["test_a"] = 11_000
+    suite.valgrind.python["test_a"] = {
+        "test_it.py:test_a": (9_000, 1),
+        "test_it.py:test_a;test_it.py:helper": (2_000, 2),
+    }
+    return suite
+
+
+def failure_in(text: str) -> list[str]:
+    """The lines of the one failure that pytest has shown."""
+    lines = text.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.strip("_ ") == "test_a")
+    end = next(n for n, line in enumerate(lines) if n > start and "accept:" in line)
+    return lines[start + 1 : end + 1]
+
+
+@pytest.mark.parametrize("name", ["b.json.gz", "below/b.json"])
+def test_a_failure_is_shown_again(
+    slower: Project,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The same text, with its line of source, where neither the project nor Valgrind is."""
+    result = slower.measure(f"--instrcount-bundle={name}", "-v")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"the failure of 1 test is in {name}; to print it again:",
+            f"  python -m pytest_instrcount show {name}",
+        ]
+    )
+    failure = failure_in(result.stdout.str())
+    assert "    +10 %  test_it.py:5 test_a" in failure
+    assert any("helper(); helper()" in line for line in failure)
+    assert failure[-1] == "  accept: pytest --instrcount-update-baseline test_it.py::test_a"
+    path = slower.outside / "moved"
+    (slower.path / name).rename(path)
+    for each in slower.path.rglob("*.py"):
+        each.unlink()
+    monkeypatch.chdir(slower.outside)
+    monkeypatch.setenv("PATH", "")
+    capsys.readouterr()
+    assert main(["show", str(path)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "1 failed test of"
+    assert out[1].startswith(f"  pytest --instrcount --instrcount-bundle={name} -v")
+    assert out[-len(failure) :] == failure
+
+
+def test_it_holds_both_sides(slower: Project) -> None:
+    """Baseline, measurement in all layouts and the tree: the verdict can be found again."""
+    slower.measure("--instrcount-bundle=b.json.gz")
+    bundle = load_bundle(slower.path / "b.json.gz")
+    (test,) = bundle.tests
+    assert (test.nodeid, test.verdict) == ("test_it.py::test_a", "regressed")
+    assert (test.numbers["denoised_ir"], test.numbers["delta"]) == (11_000, "1/10")
+    assert test.baseline == slower.baselines()["test_a"].read_text()
+    assert test.measurement is not None and test.python is not None
+    assert len(test.measurement.layouts) == 4
+    found = Found(parse_baseline(test.baseline, Path()))
+    again = compare(test.measurement, found, bundle.environment)
+    assert isinstance(again, Delta)
+    assert str(again.gated.fraction) == test.numbers["delta"]
+    assert test.python.functions()["test_it.py:helper"].calls == 2 * test.python.counted
+    assert list(bundle.versions) == ["pytest-instrcount", "CPython", "valgrind", "pytest", "on"]
+    assert bundle.versions["pytest"] == pytest.__version__
+
+
+def test_all_kinds_of_failures(suite: Project) -> None:
+    """Of those that were not compared all is there that is known."""
+    suite.write(SUITE + "\n@pytest.mark.instrcount\ndef test_new(): pass\n")
+    suite.valgrind.traced["test_traced"] = {"test_it:helper": 5}
+    suite.valgrind.altered["test_b"] = {"counted": None, "dumps": []}
+    path = suite.baselines()["test_a"]
+    path.write_text(path.read_text().replace("3.19.0", "3.18.0"))
+    suite.measure(
+        "--instrcount-bundle=b.json", "--instrcount-missing=fail", "--instrcount-incomparable=fail"
+    )
+    bundle = load_bundle(suite.path / "b.json")
+    tests = {test.nodeid.partition("::")[2]: test for test in bundle.tests}
+    assert {name: test.verdict for name, test in tests.items()} == {
+        "test_a": "incomparable",
+        "test_b": "failed",
+        "test_new": "new",
+        "test_traced": "regressed",
+    }
+    known = {
+        name: (test.baseline is not None, test.measurement is not None)
+        for name, test in tests.items()
+    }
+    assert known == {
+        "test_a": (True, True),
+        "test_b": (True, False),
+        "test_new": (False, True),
+        "test_traced": (False, False),
+    }
+    assert "3.18.0" in (tests["test_a"].baseline or "")
+    assert bundle.environment["valgrind"] == "3.19.0"
+    assert tests["test_b"].text == ("test_b: the process that counts it was killed [not-measured]",)
+    assert tests["test_traced"].text[0].startswith("test_traced: ")
+
+
+def test_without_a_failure_there_is_none(slower: Project) -> None:
+    """That of a run before goes, whatever else is there stays."""
+    slower.measure("--instrcount-bundle=b.json.gz").assert_outcomes(passed=3, failed=1)
+    slower.valgrind.costs["test_a"] = 10_000
+    result = slower.measure("--instrcount-bundle=b.json.gz")
+    result.assert_outcomes(passed=3)
+    assert "to print it again" not in result.stdout.str()
+    assert not (slower.path / "b.json.gz").exists()
+    (slower.path / "mine.json").write_text("{}")
+    slower.measure("--instrcount-bundle=mine.json").assert_outcomes(passed=3)
+    assert (slower.path / "mine.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("b.zip", "--instrcount-bundle=b.zip: write PATH.json.gz, or PATH.json"),
+        ("", "--instrcount-bundle=: write PATH.json.gz, or PATH.json"),
+        ("folder.json", "ERROR: instrcount: */folder.json cannot be written: * [[]bundle-write]"),
+        ("tox.ini/b.json", "ERROR: instrcount: */tox.ini/b.json cannot be written: *"),
+    ],
+)
+def test_a_path_that_cannot_be_is_told_at_once(suite: Project, given: str, text: str) -> None:
+    """Before anything is measured."""
+    (suite.path / "folder.json").mkdir()
+    started = len(suite.valgrind.started)
+    result = suite.measure(f"--instrcount-bundle={given}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([text])
+    assert len(suite.valgrind.started) == started
+
+
+def test_what_fails_to_be_written_is_told_at_the_end(
+    slower: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdicts are none the worse, and nobody is sent to a file that is not there."""
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pytest_instrcount.bundling.replace_file", full)
+    result = slower.measure("--instrcount-bundle=b.json")
+    result.assert_outcomes(passed=3, failed=1)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: * cannot be written: No space left on device *"])
+    assert "to print it again" not in result.stdout.str()
