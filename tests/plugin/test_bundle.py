@@ -166,7 +166,7 @@ def test_without_a_failure_there_is_none(slower: Project) -> None:
         ("b.zip", "--instrcount-bundle=b.zip: write PATH.json.gz, or PATH.json"),
         ("", "--instrcount-bundle=: write PATH.json.gz, or PATH.json"),
         ("folder.json", "ERROR: instrcount: */folder.json cannot be written: * [[]bundle-write]"),
-        ("tox.ini/b.json", "ERROR: instrcount: */tox.ini/b.json cannot be written: *"),
+        ("tox.ini/b.json", "ERROR: instrcount: */b.json cannot be written: Not a directory *"),
     ],
 )
 def test_a_path_that_cannot_be_is_told_at_once(suite: Project, given: str, text: str) -> None:

@@ -148,8 +148,11 @@ def test_nothing_is_kept_without_measuring(suite: Project) -> None:
     assert not (suite.path / "kept").exists()
 
 
-def test_a_test_that_is_not_counted_leaves_nothing(suite: Project) -> None:
+@pytest.mark.parametrize("answer", [{"counted": None, "dumps": []}, {"dumps": []}])
+def test_a_test_that_is_not_counted_leaves_nothing(
+    suite: Project, answer: dict[str, object]
+) -> None:
     """Neither does it disturb what is there."""
-    suite.valgrind.altered["test_a"] = {"counted": None, "dumps": []}
+    suite.valgrind.altered["test_a"] = answer
     suite.measure("--instrcount-keep=kept").assert_outcomes(passed=2, errors=1)
     assert list(kept(suite)) == ["tests/test_it/test_b.callgrind.out"]

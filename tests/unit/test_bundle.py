@@ -202,12 +202,15 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_tests_are_found_by_name(stored: Path) -> None:
     """The one of that id, else all that have the text in it."""
+    longer = replace(TESTS[1], nodeid=TESTS[1].nodeid + "[2]")
+    bundle = replace(BUNDLE, tests=(*TESTS, longer))
 
     def found(wanted: str) -> list[str]:
-        return [test.nodeid[-6:] for test in find_tests(BUNDLE, wanted, stored)]
+        return [test.nodeid[17:] for test in find_tests(bundle, wanted, stored)]
 
-    assert found("") == found("test_x.py") == ["t_é[1]", "test_b"]
-    assert found("tests/test_x.py::test_b") == found("test_b") == ["test_b"]
+    assert found("") == found("test_x.py") == ["test_é[1]", "test_b", "test_b[2]"]
+    assert found("test_b") == ["test_b", "test_b[2]"]
+    assert found("tests/test_x.py::test_b") == ["test_b"]
     with pytest.raises(InstrcountError, match="holds no test test_c, but tests/test_x") as caught:
         find_tests(BUNDLE, "test_c", stored)
     assert caught.value.slug == "bundle-test"

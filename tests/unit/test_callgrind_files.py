@@ -151,6 +151,18 @@ def test_a_tree_is_a_profile() -> None:
     assert found.callers["shop.py:Shop.total"] == {"t.py:test_a": Row(5, 1)}
 
 
+def test_functions_that_call_each_other() -> None:
+    """The outermost activation of each is what it cost, however deep they go."""
+    path: tuple[str, ...] = ()
+    nodes = {}
+    for name in ("t.py:t", "s.py:f", "s.py:g", "s.py:f", "s.py:g", "s.py:f"):
+        path = (*path, name)
+        nodes[path] = Row(10, 1)
+    found = read(python_profile(CallTree(TRAMPOLINES, 1, nodes), "t", "now"))
+    assert found.inclusive == {"t.py:t": 60, "s.py:f": 50, "s.py:g": 40}
+    assert found.rows["s.py:f"] == Row(30, 3)
+
+
 def test_a_tree_knows_its_source(tmp_path: Path) -> None:
     """Costs stand at the line of the function and at that of the call, in the file as it is there."""
     source = tmp_path / "shop.py"
