@@ -27,9 +27,9 @@ def main() -> None:
     measured: dict[str, Measurement] = {}
     rule: Any = Rulings.rule
 
-    def recorded(self: Rulings, measurement: Measurement, limit: Any) -> Any:
+    def recorded(self: Rulings, measurement: Measurement, *limits: Any) -> Any:
         measured[measurement.nodeid] = measurement
-        return rule(self, measurement, limit)
+        return rule(self, measurement, *limits)
 
     Rulings.rule = recorded  # type: ignore[method-assign]
     status = pytest.main(args)
