@@ -37,8 +37,8 @@ _SELECTING_VALUED = "--deselect --ignore --ignore-glob -k -m"
 # Stays, with a value that may be a word of its own.
 _NEEDED_VALUED = """
     --basetemp --config-file --confcutdir --import-mode --instrcount-baseline-dir
-    --instrcount-calls --instrcount-isolation --instrcount-timeout --instrcount-trace-backend
-    --instrcount-valgrind --instrcount-warmup --override-ini --pythonwarnings --rootdir
+    --instrcount-blame --instrcount-calls --instrcount-isolation --instrcount-timeout
+    --instrcount-trace-backend --instrcount-valgrind --instrcount-warmup --override-ini --pythonwarnings --rootdir
     -W -c -n -o -p
 """
 _FLAGS = frozenset(_NEEDLESS_FLAGS.split())
