@@ -38,7 +38,8 @@ _SELECTING_VALUED = "--deselect --ignore --ignore-glob -k -m"
 _NEEDED_VALUED = """
     --basetemp --config-file --confcutdir --import-mode --instrcount-baseline-dir
     --instrcount-blame --instrcount-calls --instrcount-isolation --instrcount-timeout
-    --instrcount-trace-backend --instrcount-valgrind --instrcount-warmup --override-ini --pythonwarnings --rootdir
+    --instrcount-trace-backend --instrcount-valgrind --instrcount-warmup --override-ini
+    --pythonwarnings --rootdir
     -W -c -n -o -p
 """
 _FLAGS = frozenset(_NEEDLESS_FLAGS.split())

@@ -14,6 +14,7 @@ INCOMPARABLE = ("warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
+REPORT_TYPES = ("json", "html", "speedscope", "collapsed")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
 #: What ``getini`` raises for a value that is none: pytest 9.2 the first, others one of the others.
@@ -107,7 +108,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add(
         "instrcount-report",
-        "Write a report; TYPE is json. Can be given more than once",
+        f"Write a report; TYPE is one of {', '.join(REPORT_TYPES)}. Can be given more than once",
         action="append",
         metavar="TYPE:PATH",
     )

@@ -34,8 +34,9 @@ from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
-from pytest_instrcount.report.json import write_report
+from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
+from pytest_instrcount.report.trees import with_notes_on_trees
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import (
@@ -505,8 +506,7 @@ class MeasuredRun:
         self._end_zygote()
         result = yield
         try:
-            for _, path in self._settings.reports:
-                write_report(path, self._summarise())
+            write_reports(self._settings.reports, self._summarise(), self._rulings.store.path)
             self._keeper.finish()
             self._bundler.finish()
         except InstrcountError as error:
@@ -536,11 +536,14 @@ class MeasuredRun:
                 notes=tuple(self._notes),
                 update_command=self._update_command(),
                 updating=self._settings.update,
+                title=self._config.rootpath.name,
+                blame=self._settings.blame,
                 traces=(
                     *(self._tracing.results.values() if self._tracing else ()),
                     *self._calls.values(),
                 ),
             )
+            self._summary = with_notes_on_trees(self._summary, self._settings.reports)
         return self._summary
 
     def _update_command(self) -> str:

@@ -23,9 +23,9 @@ from pytest_instrcount.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
+    REPORT_TYPES,
 )
 
-REPORT_TYPES = ("json",)
 BUNDLE_SUFFIXES = (".json", ".json.gz")
 
 MARKER = "instrcount"
@@ -116,7 +116,10 @@ def load_settings(config: pytest.Config) -> Settings:
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
         if kind not in REPORT_TYPES or not path:
-            given.mistakes.append(f"--instrcount-report={report}: write json:PATH")
+            given.mistakes.append(
+                f"--instrcount-report={report}: write TYPE:PATH, like json:PATH; the types are "
+                f"{', '.join(REPORT_TYPES)}"
+            )
         else:
             reports.append((kind, config.invocation_params.dir / path))
     keep = config.getoption("instrcount_keep")

@@ -47,10 +47,7 @@ class Site:
 
 def first_line(path: str, qualname: str, line: int = 0) -> int:
     """The first line of a function, 0 if it is not found; ``line`` if that is known already."""
-    if line:
-        return line
-    found = _functions(path).get(qualname, [])
-    return _line_of(found[0]) if found else 0
+    return line or _first_lines(path).get(qualname, 0)
 
 
 def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
@@ -115,6 +112,12 @@ def _line_of(node: ast.AST) -> int:
     decorators = getattr(node, "decorator_list", [])
     lines: list[int] = [getattr(node, "lineno", 0), *(each.lineno for each in decorators)]
     return min(lines)
+
+
+@lru_cache(maxsize=4096)
+def _first_lines(path: str) -> dict[str, int]:
+    """Qualified name -> first line; kept for all files of a report, which trees of source are not."""
+    return {qualname: _line_of(nodes[0]) for qualname, nodes in _functions(path).items()}
 
 
 @lru_cache(maxsize=64)

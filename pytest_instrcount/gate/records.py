@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from pytest_instrcount.blame.blame import PythonBlame
+from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.calls import CallChange
@@ -18,6 +19,7 @@ from pytest_instrcount.gate.compare import (
     FunctionDelta,
     Incomparable,
 )
+from pytest_instrcount.gate.denoised import Denoised
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement, per_call
@@ -48,6 +50,8 @@ class TestResult:
     denoised_baseline_ir: int | None = None
     #: how far layouts of memory move the denoised count, as a fraction; None if not known
     spread: Fraction | None = None
+    #: the least and the most that layouts counted, denoised, per call; None if not known
+    ends: tuple[Fraction, Fraction] | None = None
     #: the smallest growth that is told from noise, as a fraction; None if not known
     detects: Fraction | None = None
     #: how many calls were counted
@@ -66,6 +70,10 @@ class TestResult:
     allocs_limit: Limit | None = None
     #: whose doing a change is, by Python function; None where nothing says
     python: PythonBlame | None = None
+    #: what it is made of by Python function, measured now or else in its baseline; None if neither is
+    tree: CallTree | None = None
+    #: whether ``tree`` was measured by this run
+    tree_is_new: bool = False
     #: packages whose versions differ from the baseline's
     packages_changed: tuple[Difference, ...] = ()
     #: facts of the environment that differ from the baseline's
@@ -112,12 +120,14 @@ def measured_result(
         denoised_ir=None if known is None or delta is None else delta.gated.new.ir,
         denoised_baseline_ir=None if known is None or delta is None else delta.gated.old.ir,
         spread=None if known is None else known.spread,
+        ends=None if known is None or old is None else _ends(known, old.calls),
         detects=None if known is None else known.detects,
         calls=measurement.calls,
         taken=delta.gated.taken if delta else {},
         unsteady=measurement.unsteady,
         functions=delta.function_deltas if delta else (),
         work=delta.work if delta else (),
+        tree=None if old is None else old.python,
         packages_changed=delta.packages_changed if delta else (),
         differences=comparison.differences if isinstance(comparison, Incomparable) else (),
         written=written,
@@ -133,8 +143,13 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
         result,
         denoised_ir=per_call(known.total, baseline.calls),
         spread=known.spread,
+        ends=_ends(known, baseline.calls),
         detects=known.detects,
     )
+
+
+def _ends(known: Denoised, calls: int) -> tuple[Fraction, Fraction]:
+    return Fraction(known.low, calls), Fraction(known.high, calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +203,7 @@ class RunSummary:
     update_command: str = ""
     #: whether this run stores baselines
     updating: bool = False
+    #: what the run is of: the name of the project's folder
+    title: str = ""
+    #: how Python functions are told apart: the setting ``--instrcount-blame``
+    blame: str = "auto"

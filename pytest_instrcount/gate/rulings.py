@@ -171,10 +171,13 @@ class Rulings:
 
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """Know what a test is made of by Python function: to say what changed, and to store it."""
-        found, self._trees[nodeid] = self._read[nodeid], tree.fold()
+        found, folded = self._read[nodeid], tree.fold()
+        self._trees[nodeid] = folded
+        result = replace(self.results[nodeid], tree=folded, tree_is_new=True)
         old = found.baseline.python if isinstance(found, Found) else None
-        if old is not None and old.how == tree.how and self.results[nodeid].delta is not None:
-            self.results[nodeid] = replace(self.results[nodeid], python=find_blame(old, tree))
+        if old is not None and old.how == tree.how and result.delta is not None:
+            result = replace(result, python=find_blame(old, tree))
+        self.results[nodeid] = result
 
     def _is_stored(
         self, found: Missing | Found | InstrcountError, measurement: Measurement

@@ -188,10 +188,14 @@ def _render_value(value: object) -> str:
         return json.dumps(value)
     entries = [
         f"{json.dumps(key)}: "
-        f"{_render_value(value[key]) if key == 'rows' else json.dumps(value[key])}"
+        f"{_render_value(value[key]) if _is_table(value[key]) else json.dumps(value[key])}"
         for key in sorted(value)
     ]
     return "{\n  " + ",\n  ".join(entries) + "\n }"
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], (list, tuple))
 
 
 def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:

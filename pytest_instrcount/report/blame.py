@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from pytest_instrcount.blame.blame import PythonBlame, PythonDelta
-from pytest_instrcount.blame.source import call_sites, first_line
+from pytest_instrcount.blame.source import call_sites
 from pytest_instrcount.blame.tree import TRAMPOLINES
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.report.table import NARROWEST_NAME
+from pytest_instrcount.report.trees import place_of
 from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient
 
 #: So many functions of each kind are named in the text of a failure.
@@ -44,7 +45,7 @@ def _python_lines(blame: PythonBlame, width: int) -> list[str]:
     lines = [f"by Python function ({how}; {share} of the change):"]
     for each in named:
         grown = percent(each.doing / blame.before) if blame.before else quotient(each.doing)
-        path, line = place_of(blame, each.name)
+        path, line = place_of(blame.new, each.name)
         lines.append(f"  {grown}  {cut_left(shown_name(each.name, line), width - len(grown) - 4)}")
         lines += [f"    {one}" for one in _doing_lines(each, path, line, width - 4)]
     return lines
@@ -73,12 +74,6 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int) -> list[s
     return lines
 
 
-def place_of(blame: PythonBlame, name: str) -> tuple[str, int]:
-    """File and first line of a function, as far as they are known."""
-    path, line = blame.new.places.get(name, ("", 0))
-    return path, first_line(path, name.rpartition(":")[2], line) if path else 0
-
-
 def shown_name(name: str, line: int) -> str:
     """``shop/orders.py:42 Order.total``."""
     path, _, qualname = name.rpartition(":")
@@ -89,12 +84,19 @@ def _c_lines(result: TestResult, width: int) -> list[str]:
     grown = [delta for delta in result.functions if delta.ir > 0][:MOST_CAUSES]
     if not grown:
         return []
-    change = sum((delta.ir for delta in result.functions), Fraction(0))
     head = "by C function, its own and with what it calls"
-    if change > 0:
-        explained = min(Fraction(1), sum((each.ir for each in grown), Fraction(0)) / change)
-        head += f" ({percent_of(explained)} of the change)"
+    if sum(delta.ir for delta in result.functions) > 0:
+        head += f" ({percent_of(explained_by_c(result))} of the change)"
     return [f"{head}:", *(f"  {line}" for line in function_lines(result, grown, width - 2))]
+
+
+def explained_by_c(result: TestResult) -> Fraction:
+    """The share of the change that is the first C functions' of that sign; at most 1."""
+    change = sum((delta.ir for delta in result.functions), Fraction(0))
+    if not change:
+        return Fraction(0)
+    same = [delta.ir for delta in result.functions if delta.ir * change > 0]
+    return min(Fraction(1), sum(same[:MOST_CAUSES], Fraction(0)) / change)
 
 
 def function_lines(result: TestResult, deltas: Iterable[FunctionDelta], width: int) -> list[str]:

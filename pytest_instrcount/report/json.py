@@ -1,31 +1,38 @@
-"""RunSummary -> the JSON report, schema docs/reference/schemas/report-2.json.
+"""RunSummary -> the JSON report, schema docs/reference/schemas/report-3.json.
 
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
+3: whose doing a change is: per test functions, python, explained, work
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 from fractions import Fraction
-from pathlib import Path
 
-from pytest_instrcount.atomic import replace_file
-from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.blame.blame import PythonBlame, PythonDelta
+from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
+from pytest_instrcount.report.blame import MOST_CAUSES, explained_by_c
+from pytest_instrcount.report.trees import place_of, split_name
 
 #: The version that is written.
-SCHEMA = 2
+SCHEMA = 3
+#: So many functions of each kind are listed, those that changed most.
+MOST_FUNCTIONS = 100
+
+
+def render_json(summary: RunSummary) -> str:
+    """The report as text, a newline at its end."""
+    return json.dumps(report_dict(summary), indent=2) + "\n"
 
 
 def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
     >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
-    {'schema': 2, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': []}
+    {'schema': 3, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': []}
     """
     return {
         "schema": SCHEMA,
@@ -48,6 +55,10 @@ def _calls_dict(result: CallsResult) -> dict[str, object]:
 
 
 def _test_dict(result: TestResult) -> dict[str, object]:
+    # what moved within the limit is no cause of anything
+    changed = result.verdict in (Verdict.regressed, Verdict.improved)
+    blame = result.python if changed else None
+    functions = result.functions[:MOST_FUNCTIONS] if changed else ()
     return {
         "nodeid": result.nodeid,
         "verdict": result.verdict.value,
@@ -58,26 +69,50 @@ def _test_dict(result: TestResult) -> dict[str, object]:
         "spread": _number(result.spread),
         "detects": _number(result.detects),
         "limit": str(result.limit),
+        "functions": [
+            {
+                "name": each.name,
+                "self": _exact(each.ir),
+                "inclusive": None if each.inclusive is None else _exact(each.inclusive),
+                "calls": [_exact(each.calls_before), _exact(each.calls_after)],
+            }
+            for each in functions
+        ],
+        "python": blame and _python_dict(blame),
+        "explained": {
+            "functions": float(explained_by_c(result)) if functions else None,
+            "python": float(blame.explained(MOST_CAUSES)) if blame else None,
+        },
+        "work": {kind: [_exact(before), _exact(after)] for kind, before, after in result.work},
     }
+
+
+def _python_dict(blame: PythonBlame) -> dict[str, object]:
+    return {
+        "how": blame.how,
+        "unit": blame.unit,
+        "change": [_exact(blame.before), _exact(blame.after)],
+        "functions": [_function_dict(blame, each) for each in blame.functions[:MOST_FUNCTIONS]],
+    }
+
+
+def _function_dict(blame: PythonBlame, delta: PythonDelta) -> dict[str, object]:
+    name, path = split_name(delta.name)
+    return {
+        "name": name,
+        "file": path,
+        "line": place_of(blame.new, delta.name)[1] or None,
+        "doing": _exact(delta.doing),
+        "own": _exact(delta.own),
+        "inclusive": _exact(delta.inclusive),
+        "calls": [_exact(delta.calls_before), _exact(delta.calls_after)],
+    }
+
+
+def _exact(number: Fraction) -> float:
+    """An integer where it is one, else the nearest number that JSON's readers have."""
+    return int(number) if number.denominator == 1 else float(number)
 
 
 def _number(fraction: Fraction | None) -> float | None:
     return None if fraction is None else float(fraction)
-
-
-def write_report(path: Path, summary: RunSummary) -> None:
-    """Write the JSON report, whole or not at all; folders that are missing are made.
-
-    Raises InstrcountError "report-write" if that is not possible.
-    """
-    text = json.dumps(report_dict(summary), indent=2) + "\n"
-    try:
-        replace_file(path, text.encode("utf-8"))
-    except (OSError, ValueError) as error:
-        shown = shlex.quote(printable(str(path)))
-        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
-        raise InstrcountError(
-            "report-write",
-            f"the report {shown} cannot be written: {why}",
-            "pytest --instrcount --instrcount-report=json:PATH with a PATH you may write to",
-        ) from error

@@ -63,12 +63,14 @@ function drawOverview() {
     ],
   });
   tests.also = (test) => !choice.value || test.verdict === choice.value;
-  overview.append(
+  fill(overview, {}, [
     h("h1", { tabindex: "-1" }, "Tests"),
     h("p", { class: "totals" }, [...verdicts].map(([verdict, number]) =>
       h("span", {}, `${count(number)} `, badge(verdict)))),
+    RUN.notes.length ? h("ul", { class: "notes" }, RUN.notes.map((note) => h("li", {}, shown(note)))) : null,
     tests.element,
-    h("h2", {}, "Environment"), ...environment());
+    h("h2", {}, "Environment"), environment(),
+  ]);
 }
 
 // The facts of this run, and of each what baselines have instead.
@@ -109,16 +111,29 @@ function drawDetails(test) {
     h("nav", { "aria-label": "Tests" }, h("a", { href: "#" }, "All tests"),
       step("Previous", at < 0 ? null : order[at - 1]) ?? null, step("Next", at < 0 ? null : order[at + 1]) ?? null),
     h("h1", { tabindex: "-1", class: "name" }, shown(test.nodeid)),
+    ...(more.reason ? [h("p", { class: "reason" }, shown(more.reason))] : []),
     h("div", { class: "columns" },
       h("section", {}, numbers(test, more), differences("Environment", test.differences),
-        differences("Packages changed", more.packages)),
-      h("section", {}, h("h2", {}, "History"), historyPlot(more.history))),
-    ...pythonParts(more.python),
+        differences("Packages changed", more.packages), added(more.work)),
+      h("section", {}, h("h2", {}, "History"), historyPlot(more.history.map(([commit, ir]) =>
+        ({ commit: RUN.commits[commit][0], date: RUN.commits[commit][1], ir }))))),
+    ...pythonParts(more.python, more.no_python),
     h("h2", {}, "C functions"),
-    functions("C functions", more.functions, "Ir"));
+    functions("C functions", more.functions, "Ir"), leftOut(more.functions_left));
 }
 
-function numbers(test, { spread }) {
+// What is not listed.
+function leftOut(number) {
+  return number ? h("p", { class: "quiet" }, `${count(number)} more that changed less are left out.`) : "";
+}
+
+function added(work) {
+  if (!work.length) return [];
+  return [h("h2", {}, "Calls added"), h("ul", { class: "changed" }, work.map(([kind, before, now]) =>
+    h("li", {}, `${shown(kind)}: ${count(before)} ${ARROW} ${count(now)}`)))];
+}
+
+function numbers(test, { spread, raw }) {
   const middle = test.baseline_ir || test.ir;
   const wide = spread && middle ? ` (${share((spread[1] - spread[0]) / middle)})` : "";
   const pairs = [
@@ -126,6 +141,7 @@ function numbers(test, { spread }) {
     ["Baseline", `${count(test.baseline_ir)} Ir`],
     ["Now", `${count(test.ir)} Ir`],
     ["Delta", percent(test.delta)],
+    ...(raw ? [["With noise", `${count(raw[0])} ${ARROW} ${count(raw[1])} Ir`]] : []),
     ["Limit", shown(test.limit)],
     ["Detects", detects(test.detects)],
     ["Noise spread", spread ? `${count(spread[0])} to ${count(spread[1])} Ir${wide}` : NOTHING],
@@ -142,20 +158,23 @@ function differences(title, changed) {
   ];
 }
 
+// Growth of each; "doing" is of Python functions alone.
 function functions(label, rows, unit) {
   if (!rows?.length) return h("p", { class: "quiet" }, "Nothing differs from the baseline.");
   const called = (row) => (row.calls_before == null || row.calls_after == null
     ? null : row.calls_after - row.calls_before);
+  const first = (row) => row.doing ?? row.self ?? 0;
   const amount = (title, value) => ({ title, number: true, value, cell: (row) => signed(value(row)) });
   return new Table({
     label, noun: "function", most: 50, sorted: null,
-    rows: [...rows].sort((a, b) => Math.abs(b.self ?? 0) - Math.abs(a.self ?? 0)),
+    rows: [...rows].sort((a, b) => Math.abs(first(b)) - Math.abs(first(a))),
     text: (row) => `${row.name} ${shown(row.name)} ${row.file ?? ""}`,
     columns: [
       { title: "function", value: (row) => row.name, cell: (row) => [
         h("span", { class: "name" }, shown(row.name)),
         row.file ? h("span", { class: "place" }, shown(row.file) + (row.line == null ? "" : `:${row.line}`)) : null,
       ] },
+      ...(rows[0].doing == null ? [] : [amount(`its doing, ${unit}`, (row) => row.doing)]),
       amount(`self, ${unit}`, (row) => row.self),
       amount(`with callees, ${unit}`, (row) => row.inclusive),
       { title: `calls before ${ARROW} now`, number: true, value: called, cell: (row) => h("span",
@@ -169,16 +188,50 @@ const HOW = {
   tracer: "From a trace of the calls beside the count.",
 };
 
-function pythonParts(python) {
+// What each function costs, wherever it was called; of a recursion the outermost activation.
+function costs(names, flat) {
+  const found = new Map();
+  const path = [];
+  for (let at = 0; at < flat.length; at += 4) {
+    path.length = Math.min(flat[at], path.length);
+    const name = names[flat[at + 1]];
+    path.push(name);
+    if (!found.has(name)) found.set(name, { name, self: 0, inclusive: 0, calls: 0 });
+    const row = found.get(name);
+    row.self += flat[at + 2];
+    row.calls += flat[at + 3];
+    for (const each of new Set(path)) found.get(each).inclusive += flat[at + 2];
+  }
+  return [...found.values()].sort((a, b) => b.self - a.self);
+}
+
+function costTable(names, flat, unit) {
+  const amount = (title, value) => ({ title, number: true, value, cell: (row) => count(value(row)) });
+  return new Table({
+    label: "Python functions", noun: "function", most: 10, sorted: null, rows: costs(names, flat),
+    text: (row) => `${row.name} ${shown(row.name)}`,
+    columns: [
+      { title: "function", value: (row) => row.name, cell: (row) => h("span", { class: "name" }, shown(row.name)) },
+      amount(`self, ${unit}`, (row) => row.self),
+      amount(`with callees, ${unit}`, (row) => row.inclusive),
+      amount("calls", (row) => row.calls),
+    ],
+  }).element;
+}
+
+function pythonParts(python, why) {
   if (!python) {
-    return [h("h2", {}, "Python functions"),
-      h("p", { class: "quiet" }, "The calls of this test's Python functions were not recorded.")];
+    return [h("h2", {}, "Python functions"), h("p", { class: "quiet" },
+      shown(why || "The calls of this test's Python functions were not recorded."))];
   }
   const { how, names, old: before, new: now } = python;
   const unit = shown(python.unit).slice(0, 12);
   const parts = [h("h2", {}, "Python functions"),
+    python.from_baseline ? h("p", {}, "From the baseline: what is not regressed is not measured by Python function again.") : "",
     h("p", { class: "quiet" }, `${HOW[how] ?? shown(how)} The unit is ${unit === "Ir" ? "instructions (Ir)" : unit}, per call of the test.`),
-    functions("Python functions", python.functions, unit)];
+    now && !before && !python.functions?.length ? costTable(names, now, unit)
+      : functions("Python functions", python.functions, unit),
+    leftOut(python.functions_left)];
   if (before && now) {
     parts.push(h("h2", {}, "Differential flame graph"),
       new FlameGraph({ label: "Differential flame graph", unit: unit, names, before, now }).element);
@@ -188,7 +241,9 @@ function pythonParts(python) {
       new FlameGraph({ label: "Flame graph", unit: unit, names, now }).element,
       h("p", { class: "quiet" }, "Click or Enter zooms in, Escape goes back, the arrow keys walk through the frames."));
   }
-  if (!before) parts.push(h("p", { class: "quiet" }, "The baseline has no tree to compare with."));
+  if (!before && !python.from_baseline) {
+    parts.push(h("p", { class: "quiet" }, "The baseline has no tree to compare with."));
+  }
   return parts;
 }
 

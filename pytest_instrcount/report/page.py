@@ -21,7 +21,8 @@ _ROW = (
     *("nodeid", "verdict", "baseline_ir", "ir", "delta", "limit", "detects"),
     "differences",
 )
-_DETAILS = ("spread", "packages", "functions", "history")
+_DETAILS = ("packages", "functions", "work")
+_ALONE = ("spread", "raw", "reason", "functions_left", "no_python")
 
 _Record = Mapping[str, object]
 _Tree = Sequence[tuple[int, str, float, float]]
@@ -35,9 +36,13 @@ def render_page(data: Mapping[str, object]) -> str:
     (fractions), "limit" (as people read it), "spread" (least and most instructions per call over
     layouts), "differences" and "packages" (name, in the baseline, now), "functions" (of C: name,
     growth of self and inclusive, calls_before, calls_after; all per call), "history" (commit, date,
-    ir; the oldest first) and "python": None, or "how", "unit", "functions" (also file and line), "old"
-    and "new", trees as lists of depth, name, self and calls in preorder. Anything but the names and
-    texts may be None.
+    ir; the oldest first) and "python": None, or "how", "unit", "functions" (also file, line and doing),
+    "old" and "new", trees as lists of depth, name, self and calls in preorder. Anything but the names
+    and texts may be None.
+
+    What may be left out: "notes" of the run; of a test "raw" (baseline and now, where others are
+    compared), "work" (kind, before, now), "reason" (why there is no count), "functions_left" (how many
+    are not listed; in "python", too), "no_python" (why that is None), and in "python" "from_baseline".
 
     Raises ValueError for a number that is infinite or no number.
 
@@ -47,9 +52,12 @@ def render_page(data: Mapping[str, object]) -> str:
     """
     tests = cast("Sequence[_Record]", data["tests"])
     run = {name: data[name] for name in ("title", "created", "environment")}
+    run["notes"] = data.get("notes") or []
     run["tests"] = [{name: test.get(name) for name in _ROW} for test in tests]
-    blocks = [_block("run", run)]
-    blocks += [_block(f"test-{number}", _details(test)) for number, test in enumerate(tests)]
+    # tests share commits: each is there once
+    commits: dict[tuple[object, object], int] = {}
+    blocks = [_block(f"test-{n}", _details(test, commits)) for n, test in enumerate(tests)]
+    blocks.insert(0, _block("run", {**run, "commits": list(commits)}))
     script = "\n".join(map(_read, _SCRIPTS))
     style = _read("page.css")
     policy = "; ".join(
@@ -85,10 +93,18 @@ def _block(name: str, value: object) -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def _details(test: _Record) -> dict[str, object]:
-    found = {name: test.get(name) or [] for name in _DETAILS}
+def _details(test: _Record, commits: dict[tuple[object, object], int]) -> dict[str, object]:
     python = cast("_Record | None", test.get("python"))
-    return {**found, "spread": test.get("spread"), "python": python and _python(python)}
+    points = cast("Sequence[_Record]", test.get("history") or ())
+    return {
+        **{name: test.get(name) or [] for name in _DETAILS},
+        **{name: test.get(name) for name in _ALONE if test.get(name)},
+        "history": [
+            [commits.setdefault((point["commit"], point["date"]), len(commits)), point["ir"]]
+            for point in points
+        ],
+        "python": python and _python(python),
+    }
 
 
 def _python(python: _Record) -> dict[str, object]:

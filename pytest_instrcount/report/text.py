@@ -70,14 +70,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         written = sum(result.written for result in summary.results)
         written += sum(calls.written for calls in summary.traces)
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
-    notes = (
-        *moved_together(summary.results),
-        *other_environments(summary.results),
-        *blind_limits(summary.results),
-        *unsteady_tests(summary.results),
-        *summary.notes,
-    )
-    for note in notes:
+    for note in run_notes(summary):
         lines += _wrapped(note, width)
     verdicts = [
         *(each.verdict for each in summary.results),
@@ -87,6 +80,21 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     if acceptable and summary.update_command and not summary.updating:
         lines.append(_accept(summary.update_command))
     return lines
+
+
+def run_notes(summary: RunSummary) -> tuple[str, ...]:
+    """What is to be said of the run beside its table.
+
+    >>> run_notes(RunSummary((), {}, notes=("gate skipped",)))
+    ('gate skipped',)
+    """
+    return (
+        *moved_together(summary.results),
+        *other_environments(summary.results),
+        *blind_limits(summary.results),
+        *unsteady_tests(summary.results),
+        *summary.notes,
+    )
 
 
 def render_totals(summary: RunSummary) -> str:

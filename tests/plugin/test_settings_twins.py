@@ -149,8 +149,8 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
         "instrcount_timeout = 'soon': write seconds, like 60",
         "instrcount_warmup = '-1': write a whole number, 0 or more",
         "instrcount_calls = '0': write a whole number, 1 or more",
-        "--instrcount-report=xml:r: write json:PATH",
-        "--instrcount-report=json:: write json:PATH",
+        "--instrcount-report=xml:r: write TYPE:PATH, like json:PATH; the types are json, html,*",
+        "--instrcount-report=json:: write TYPE:PATH, *",
     ):
         result.stderr.fnmatch_lines([line])
     assert "Traceback" not in result.stderr.str() + result.stdout.str()

@@ -23,7 +23,7 @@ def test_b(): pass
 def test_native(): pass
 """
 ONE = "import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n"
-SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-2.json"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
 
 
 @pytest.fixture
@@ -424,7 +424,8 @@ TYPES: dict[str, tuple[type, ...]] = {
 def check_schema(value: Any, schema: dict[str, Any]) -> None:
     """As much of JSON Schema as docs/reference/schemas uses; what it does not know is an error."""
     known = {"$schema", "title", "description", "type", "additionalProperties", "required"}
-    assert set(schema) <= known | {"properties", "items", "enum", "const", "minimum"}
+    known |= {"properties", "items", "enum", "const", "minimum", "maximum", "minItems", "maxItems"}
+    assert set(schema) <= known
     if "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         assert type(value) in [each for name in names for each in TYPES[name]]
@@ -434,6 +435,8 @@ def check_schema(value: Any, schema: dict[str, Any]) -> None:
         assert value in schema["enum"]
     if "minimum" in schema and value is not None:
         assert value >= schema["minimum"]
+    if "maximum" in schema and value is not None:
+        assert value <= schema["maximum"]
     if isinstance(value, dict):
         assert set(schema.get("required", ())) <= set(value)
         properties, more = schema.get("properties", {}), schema.get("additionalProperties", {})
@@ -441,6 +444,7 @@ def check_schema(value: Any, schema: dict[str, Any]) -> None:
             assert name in properties or more is not False
             check_schema(each, properties.get(name, more))
     if isinstance(value, list):
+        assert schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
         for each in value:
             check_schema(each, schema["items"])
 
@@ -454,6 +458,32 @@ def test_report_validates(suite: Project) -> None:
     check_schema(report, json.loads(SCHEMA.read_text()))
     assert report["schema"] == 2
     assert report["environment"]["valgrind"] == "3.19.0"
+    causes = [
+        {name: test.pop(name) for name in ("functions", "python", "explained", "work")}
+        for test in report["tests"]
+    ]
+    assert causes[0]["functions"] == [
+        {"name": "work.c:work", "self": 750, "inclusive": 750, "calls": [1, 1]},
+        {"name": "ceval.c:eval", "self": 250, "inclusive": 250, "calls": [1, 1]},
+    ]
+    assert causes[0]["python"] == {
+        "how": "trampolines",
+        "unit": "Ir",
+        "change": [10_000, 11_000],
+        "functions": [
+            {
+                "name": "test_a",
+                "file": "test_it.py",
+                "line": 4,
+                "doing": 1000,
+                "own": 1000,
+                "inclusive": 1000,
+                "calls": [1, 1],
+            }
+        ],
+    }
+    assert causes[0]["explained"] == {"functions": 1.0, "python": 1.0}
+    assert causes[1]["python"] is causes[2]["python"] is None
     assert report["tests"] == [
         {
             "nodeid": "test_it.py::test_a",

@@ -14,9 +14,10 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult
-from pytest_instrcount.report.json import report_dict, write_report
+from pytest_instrcount.report.json import report_dict
+from pytest_instrcount.report.runner import write_reports
 
-SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-2.json"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
 LIMIT = parse_limit("1%|5000ir")
 MOVED = TestResult(
     "t.py::a",
@@ -29,6 +30,13 @@ MOVED = TestResult(
     spread=Fraction(1, 10_000),
     detects=Fraction(1, 5000),
 )
+#: What a result without any function says of its cause.
+NO_CAUSE: dict[str, object] = {
+    "functions": [],
+    "python": None,
+    "explained": {"functions": None, "python": None},
+    "work": {},
+}
 FAILED = TestResult("t.py::b", Verdict.failed, None, None, None, LIMIT, reason="segfault")
 
 
@@ -42,7 +50,7 @@ def test_report_of_two_tests() -> None:
     """Integers stay integers, the delta is a fraction, what is not known is null."""
     summary = RunSummary((MOVED, FAILED), {"valgrind": "3.19.0", "glibc": "2.36"})
     assert report_dict(summary) == {
-        "schema": 2,
+        "schema": 3,
         "environment": {"glibc": "2.36", "valgrind": "3.19.0"},
         "tests": [
             {
@@ -55,6 +63,7 @@ def test_report_of_two_tests() -> None:
                 "spread": 0.0001,
                 "detects": 0.0002,
                 "limit": "+1 % | 5,000 ir",
+                **NO_CAUSE,
             },
             {
                 "nodeid": "t.py::b",
@@ -66,6 +75,7 @@ def test_report_of_two_tests() -> None:
                 "spread": None,
                 "detects": None,
                 "limit": "+1 % | 5,000 ir",
+                **NO_CAUSE,
             },
         ],
         "traces": [],
@@ -82,7 +92,7 @@ def test_facts_are_sorted() -> None:
 def test_report_of_nothing() -> None:
     """A run without tests is a report with none."""
     assert report_dict(RunSummary((), {})) == {
-        "schema": 2,
+        "schema": 3,
         "environment": {},
         "tests": [],
         "traces": [],
@@ -93,7 +103,7 @@ def test_values_are_plain() -> None:
     """No enum and no fraction is left for a reader to trip over."""
     (test,) = entries_of(RunSummary((MOVED,), {}))
     assert [type(value) for value in test.values()] == [
-        *(str, str, int, int, int, float, float, float, str)
+        *(str, str, int, int, int, float, float, float, str, list, type(None), dict, dict)
     ]
 
 
@@ -122,6 +132,10 @@ def test_schema_document_names_the_keys() -> None:
     item = document["properties"]["tests"]["items"]
     assert sorted(item["required"]) == sorted(item["properties"]) == sorted(report["tests"][0])
     assert item["properties"]["verdict"]["enum"] == [verdict.value for verdict in Verdict]
+
+
+def write_report(path: Path, summary: RunSummary) -> None:
+    write_reports([("json", path)], summary, Path)
 
 
 def test_write_makes_folders_and_replaces(tmp_path: Path) -> None:

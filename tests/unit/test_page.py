@@ -92,7 +92,11 @@ def test_what_the_table_needs_is_apart_from_the_details() -> None:
     }
     for number, test in enumerate(data["tests"]):
         both = {**run["tests"][number], **blocks[f"test-{number}"]}
-        assert {name: both[name] for name in test if name != "python"} == {
+        both["history"] = [
+            {"commit": run["commits"][at][0], "date": run["commits"][at][1], "ir": ir}
+            for at, ir in both["history"]
+        ]
+        assert {name: both.get(name) for name in test if name != "python"} == {
             name: test[name] for name in test if name != "python"
         }
 
@@ -115,8 +119,8 @@ def test_what_is_not_known_may_be_left_out() -> None:
     """The page says that there is nothing; it does not fail."""
     page = Page(render_page(samples.a_run({"nodeid": "a.py::b", "verdict": "failed"})))
     assert page.blocks["test-0"] == {
-        **{name: [] for name in ("functions", "history", "packages")},
-        **dict.fromkeys(("python", "spread")),
+        **{name: [] for name in ("functions", "history", "packages", "work")},
+        "python": None,
     }
 
 

@@ -54,7 +54,7 @@ def collapsed_lines(timeline: Timeline, weight: Weight, *, locations: bool) -> I
     Raises InstrcountError: slug "profile-metric" for another weight, "profile-not-recorded" for
     bytes that were not measured, "profile-empty" if no stack has any weight.
     """
-    frames = [_frame(label.location if locations else label.name) for label in timeline.labels]
+    frames = [frame_text(label.location if locations else label.name) for label in timeline.labels]
     contexts = _contexts(timeline, frames, _weights(timeline, weight))
     if not any(number > 0 for number in contexts.weight):
         raise nothing_to_export(f"no stack has any {weight}")
@@ -65,8 +65,12 @@ def collapsed_lines(timeline: Timeline, weight: Weight, *, locations: bool) -> I
     )
 
 
-def _frame(text: str) -> str:
-    """A line is a stack, and semicolons part its frames."""
+def frame_text(text: str) -> str:
+    r"""A name as it may stand in a line: a line is a stack, and semicolons part its frames.
+
+    >>> print(frame_text("a;b\nc"))
+    a:b\nc
+    """
     return printable(text).replace(";", ":")
 
 
@@ -91,7 +95,7 @@ def _weights(timeline: Timeline, weight: Weight) -> list[int]:
 def _contexts(timeline: Timeline, frames: list[str], weights: list[int]) -> _Contexts:
     """Fold rows into nodes; threads of one name are one node."""
     contexts = _Contexts()
-    threads = [contexts.node(-1, _frame(track.name)) for track in timeline.tracks]
+    threads = [contexts.node(-1, frame_text(track.name)) for track in timeline.tracks]
     node_of = column([0]) * len(timeline)
     for row, parent in enumerate(timeline.parent):
         above = node_of[parent] if parent >= 0 else threads[timeline.track[row]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_instrcount.trace.export.bounds import Bounds
-from pytest_instrcount.trace.timeline import ASYNC, Timeline, column
+from pytest_instrcount.trace.timeline import ASYNC, Label, Timeline, column
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -21,15 +21,25 @@ def speedscope_chunks(timeline: Timeline, bounds: Bounds) -> Iterator[str]:
     return _chunks(timeline, bounds.depths(timeline))
 
 
-def _chunks(timeline: Timeline, depths: array[int]) -> Iterator[str]:
-    yield f'{{"$schema":"{_SCHEMA}","exporter":"pytest-instrcount","name":"pytest-instrcount",'
+def file_start(name: str, frames: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """All that comes before the first profile; after the last one comes ``]}``."""
+    yield f'{{"$schema":"{_SCHEMA}","exporter":"pytest-instrcount","name":{json.dumps(name)},'
     yield '"activeProfileIndex":0,"shared":{"frames":['
-    for number, label in enumerate(timeline.labels):
-        frame: dict[str, object] = {"name": label.name}
-        if label.file:
-            frame.update(file=label.file, line=label.line)
+    for number, frame in enumerate(frames):
         yield ("," if number else "") + json.dumps(frame)
     yield ']},"profiles":['
+
+
+def profile_start(name: str, unit: str, first: int, last: int) -> str:
+    """The start of an evented profile, up to its events; after the last one comes ``]}``."""
+    return (
+        f'{{"type":"evented","name":{json.dumps(name)},"unit":"{unit}",'
+        f'"startValue":{first},"endValue":{last},"events":['
+    )
+
+
+def _chunks(timeline: Timeline, depths: array[int]) -> Iterator[str]:
+    yield from file_start("pytest-instrcount", map(_frame, timeline.labels))
     stacked, beside = _sorted_rows(timeline, depths)
     profiles = [
         (timeline.tracks[track].name, rows) for track, rows in sorted(stacked.items()) if rows
@@ -45,6 +55,11 @@ def _chunks(timeline: Timeline, depths: array[int]) -> Iterator[str]:
             separator = ","
         yield "]}"
     yield "]}\n"
+
+
+def _frame(label: Label) -> dict[str, object]:
+    place = {"file": label.file, "line": label.line} if label.file else {}
+    return {"name": label.name, **place}
 
 
 def _sorted_rows(
@@ -81,10 +96,7 @@ def _lanes(timeline: Timeline, rows: array[int]) -> list[array[int]]:
 def _head(timeline: Timeline, name: str, rows: array[int]) -> str:
     first = timeline.start[rows[0]] - timeline.origin
     last = max(timeline.end[row] for row in rows) - timeline.origin
-    return (
-        f'{{"type":"evented","name":{json.dumps(name)},"unit":"nanoseconds",'
-        f'"startValue":{first},"endValue":{last},"events":['
-    )
+    return profile_start(name, "nanoseconds", first, last)
 
 
 def _events(timeline: Timeline, rows: array[int]) -> Iterator[tuple[str, int, int]]:

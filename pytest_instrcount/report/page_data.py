@@ -1,0 +1,153 @@
+"""RunSummary and histories -> the plain values that the page shows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from pytest_instrcount.blame.blame import PythonDelta
+from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.gate.compare import FunctionDelta
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.report.history import Point
+from pytest_instrcount.report.text import run_notes
+from pytest_instrcount.report.trees import (
+    chosen_trees,
+    frame_name,
+    place_of,
+    rows_of,
+    split_name,
+    why_no_tree,
+)
+
+#: So many functions are listed of a test that changed, and of any other.
+_MOST_FUNCTIONS, _MOST_OF_OTHERS = 200, 20
+_CHANGED = frozenset({Verdict.regressed, Verdict.improved})
+
+_Record = dict[str, object]
+
+
+def page_data(
+    summary: RunSummary, histories: Mapping[str, Sequence[Point]], created: str
+) -> _Record:
+    """What `render_page` shows. ``histories`` is by test, ``created`` is ISO 8601.
+
+    >>> page_data(RunSummary((), {}, title="shop"), {}, "2026-03-14")["title"]
+    'pytest-instrcount: shop'
+    """
+    chosen = chosen_trees(summary.results)
+    return {
+        "title": ": ".join(filter(None, ("pytest-instrcount", summary.title))),
+        "created": created,
+        "environment": dict(sorted(summary.environment.items())),
+        "notes": list(run_notes(summary)),
+        "tests": [
+            {
+                **_test(result),
+                **_python_part(result, summary, result.nodeid in chosen),
+                "history": list(histories.get(result.nodeid, ())),
+            }
+            for result in summary.results
+        ],
+    }
+
+
+def _test(result: TestResult) -> _Record:
+    before, now = result.compared_ir
+    functions = _first(result.functions, result)
+    return {
+        "nodeid": result.nodeid,
+        "verdict": result.verdict.value,
+        "baseline_ir": before,
+        "ir": now,
+        "raw": [result.baseline_ir, result.ir] if result.is_denoised else None,
+        "delta": None if result.delta is None else float(result.delta),
+        "limit": str(result.limit),
+        "detects": None if result.detects is None else float(result.detects),
+        "spread": None if result.ends is None else [plain(end) for end in result.ends],
+        "reason": result.reason,
+        "differences": [list(each) for each in result.differences],
+        "packages": [list(each) for each in result.packages_changed],
+        "work": [[kind, plain(old), plain(new)] for kind, old, new in result.work],
+        "functions": [_c_function(each) for each in functions],
+        "functions_left": len(result.functions) - len(functions),
+    }
+
+
+def _first(functions: Sequence[FunctionDelta], result: TestResult) -> Sequence[FunctionDelta]:
+    most = _MOST_FUNCTIONS if result.verdict in _CHANGED else _MOST_OF_OTHERS
+    return functions[:most]
+
+
+def _c_function(delta: FunctionDelta) -> _Record:
+    return {
+        "name": delta.name,
+        "self": plain(delta.ir),
+        "inclusive": None if delta.inclusive is None else plain(delta.inclusive),
+        "calls_before": plain(delta.calls_before),
+        "calls_after": plain(delta.calls_after),
+    }
+
+
+def _python_part(result: TestResult, summary: RunSummary, has_room: bool) -> _Record:
+    if result.tree is None:
+        return {"python": None, "no_python": why_no_tree(result, summary)}
+    if not has_room:
+        return {
+            "python": None,
+            "no_python": "This page has as many trees as can be opened, and this one is not among "
+            "them. A run of fewer tests has it.",
+        }
+    return {"python": _python(result, result.tree), "no_python": ""}
+
+
+def _python(result: TestResult, tree: CallTree) -> _Record:
+    blame = result.python
+    found: _Record = {"how": tree.how, "unit": tree.unit, "from_baseline": not result.tree_is_new}
+    if blame is None:
+        return {**found, "functions": [], "old": None, "new": _rows(tree)}
+    functions = blame.functions[:_MOST_FUNCTIONS]
+    return {
+        **found,
+        "functions": [_python_function(blame.new, each) for each in functions],
+        "functions_left": len(blame.functions) - len(functions),
+        "old": _rows(blame.old),
+        "new": _rows(blame.new),
+    }
+
+
+def _python_function(tree: CallTree, delta: PythonDelta) -> _Record:
+    qualname, path = split_name(delta.name)
+    return {
+        "name": qualname,
+        "file": path,
+        "line": place_of(tree, delta.name)[1] or None,
+        "doing": plain(delta.doing),
+        "self": plain(delta.own),
+        "inclusive": plain(delta.inclusive),
+        "calls_before": plain(delta.calls_before),
+        "calls_after": plain(delta.calls_after),
+    }
+
+
+def _rows(tree: CallTree) -> list[tuple[int, str, float, float]]:
+    """Depth, name, self and calls, per call of the test; callers first."""
+    return [
+        (
+            depth,
+            frame_name(name),
+            plain(Fraction(own, tree.counted)),
+            plain(Fraction(calls, tree.counted)),
+        )
+        for depth, name, own, calls in rows_of(tree)
+    ]
+
+
+def plain(number: Fraction) -> float:
+    """For people: two decimals at most.
+
+    >>> plain(Fraction(7)), plain(Fraction(1, 3))
+    (7, 0.33)
+    """
+    return int(number) if number.denominator == 1 else round(float(number), 2)

@@ -1,0 +1,89 @@
+"""Which reports there are, and how their files are written: each whole, or not at all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from pytest_instrcount.atomic import replacing
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.records import RunSummary
+
+#: Where the baseline of a test is, or would be.
+PathOf = Callable[[str], Path]
+
+# What a report is made with is imported for the first one of its type.
+
+
+def _json(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
+    from pytest_instrcount.report.json import render_json
+
+    yield render_json(summary)
+
+
+def _html(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
+    from pytest_instrcount.report.history import read_histories
+    from pytest_instrcount.report.page import render_page
+    from pytest_instrcount.report.page_data import page_data
+
+    paths = {result.nodeid: path_of(result.nodeid) for result in summary.results}
+    found = read_histories(list(paths.values()))
+    histories = {nodeid: found[path] for nodeid, path in paths.items()}
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    yield render_page(page_data(summary, histories, created))
+
+
+def _speedscope(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
+    from pytest_instrcount.report.stacks import speedscope_chunks
+
+    return speedscope_chunks(summary)
+
+
+def _collapsed(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
+    from pytest_instrcount.report.stacks import collapsed_lines
+
+    return collapsed_lines(summary)
+
+
+#: Type -> what makes its text, in pieces.
+TYPES: Mapping[str, Callable[[RunSummary, PathOf], Iterator[str]]] = {
+    "json": _json,
+    "html": _html,
+    "speedscope": _speedscope,
+    "collapsed": _collapsed,
+}
+
+
+def write_reports(
+    reports: Iterable[tuple[str, Path]], summary: RunSummary, path_of: PathOf
+) -> None:
+    """Write all reports, each as type and path; folders that are missing are made.
+
+    Raises InstrcountError "report-write" for the first that cannot be written; the others are.
+    """
+    errors = []
+    for kind, path in reports:
+        try:
+            _write(kind, path, TYPES[kind](summary, path_of))
+        except InstrcountError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _write(kind: str, path: Path, chunks: Iterable[str]) -> None:
+    try:
+        with replacing(path) as file:
+            for chunk in chunks:
+                file.write(chunk.encode())
+    except (OSError, ValueError) as error:
+        shown = shlex.quote(printable(str(path)))
+        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
+        raise InstrcountError(
+            "report-write",
+            f"the report {shown} cannot be written: {why}",
+            f"pytest --instrcount --instrcount-report={kind}:PATH with a PATH you may write to",
+        ) from error

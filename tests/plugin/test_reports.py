@@ -1,0 +1,123 @@
+"""What ``--instrcount-report`` writes beside JSON: the page, speedscope's file, folded stacks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugin.conftest import Project
+from tests.schemas import complaints
+
+SPEEDSCOPE = Path(__file__).parents[1] / "data" / "trace" / "speedscope-schema.json"
+
+SUITE = """
+    import pytest
+
+    @pytest.mark.instrcount
+    def test_a(): pass
+
+    @pytest.mark.instrcount
+    def test_b(): pass
+"""
+OLD = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (9_900, 10)}
+NEW = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (19_800, 20)}
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two tests with baselines, of which one is twice as dear now."""
+    project.write(SUITE)
+    project.write(shop="def f(): pass")
+    project.valgrind.python["test_a"] = OLD
+    project.update().assert_outcomes(passed=2)
+    project.valgrind.python["test_a"] = NEW
+    project.valgrind.costs["test_a"] = 20_000
+    return project
+
+
+def written(project: Project, kind: str, *args: str) -> str:
+    path = project.outside / f"report.{kind}"
+    project.measure(f"--instrcount-report={kind}:{path}", *args)
+    return path.read_text()
+
+
+def blocks(page: str) -> dict[str, Any]:
+    """The data in a page, by its place."""
+    found = re.findall(
+        r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL
+    )
+    return {name: json.loads(text) for name, text in found}
+
+
+def test_page(suite: Project) -> None:
+    """Old and new trees of what regressed; of the other the baseline's, and the page says so."""
+    found = blocks(written(suite, "html"))
+    assert [each["verdict"] for each in found["run"]["tests"]] == ["regressed", "unchanged"]
+    assert found["run"]["environment"]["valgrind"] == "3.19.0"
+    changed, same = found["test-0"]["python"], found["test-1"]["python"]
+    assert changed["functions"][0]["name"] == "test_a"
+    assert changed["functions"][0]["doing"] == 9_900
+    names = changed["names"]
+    assert names == ["test_a (test_it.py)", "f (shop.py)"]
+    assert changed["old"] == [0, 0, 100, 1, 1, 1, 9_900, 10]
+    assert changed["new"] == [0, 0, 100, 1, 1, 1, 19_800, 20]
+    assert same["from_baseline"] is True
+    assert same["old"] is None
+    assert same["new"] == [0, 0, 10_000, 1]
+
+
+def test_page_without_trees(suite: Project) -> None:
+    """It says how to have them."""
+    for path in suite.baselines().values():
+        stored = json.loads(path.read_text())
+        path.write_text(json.dumps({**stored, "python": None}))
+    found = blocks(written(suite, "html", "--instrcount-blame=off"))
+    assert found["test-0"]["python"] is None
+    assert "--instrcount" in found["test-0"]["no_python"]
+
+
+def test_speedscope(suite: Project) -> None:
+    """A profile for each test; the file passes speedscope's schema."""
+    found = json.loads(written(suite, "speedscope"))
+    assert complaints(found, json.loads(SPEEDSCOPE.read_text())) == []
+    assert [each["name"].partition(" (")[0] for each in found["profiles"]] == [
+        "test_it.py::test_a",
+        "test_it.py::test_b",
+    ]
+    assert [each["endValue"] for each in found["profiles"]] == [19_900, 10_000]
+    assert {frame["name"] for frame in found["shared"]["frames"]} == {"test_a", "test_b", "f"}
+
+
+def test_collapsed(suite: Project) -> None:
+    """A line for each stack, per call of the test."""
+    assert written(suite, "collapsed").splitlines() == [
+        "test_it.py::test_a;test_a (test_it.py) 100",
+        "test_it.py::test_a;test_a (test_it.py);f (shop.py) 19800",
+        "test_it.py::test_b;test_b (test_it.py) 10000",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["html", "speedscope", "collapsed"])
+def test_reports_of_nothing(project: Project, kind: str) -> None:
+    """A run that measured nothing writes a whole file all the same."""
+    project.write("def test_native(): pass")
+    path = project.outside / "report"
+    result = project.measure(f"--instrcount-report={kind}:{path}")
+    assert result.ret == 0
+    assert path.exists()
+
+
+@pytest.mark.parametrize("kind", ["html", "speedscope", "collapsed"])
+def test_reports_that_cannot_be_written(suite: Project, kind: str) -> None:
+    """A folder in the way: an error with a command, and nothing beside it."""
+    path = Path(suite.outside, "report")
+    path.mkdir()
+    result = suite.measure(f"--instrcount-report={kind}:{path}")
+    result.stderr.fnmatch_lines(
+        ["*cannot be written: *[[]report-write]", f"  fix: *--instrcount-report={kind}:PATH*"]
+    )
+    assert [each.name for each in suite.outside.iterdir()] == ["report"]
