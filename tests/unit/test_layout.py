@@ -18,7 +18,7 @@ ROOMS = (
     {"plugin", "xdist"},
     {"session"},
     {"tracing.run"},
-    {"measuring", "starting", "blaming"},
+    {"measuring", "starting", "blaming", "budgeting"},
     {"callgrind.zygote", "callgrind.supervisor"},
     {"callgrind.bootstrap"},
     {"callgrind.inside"},
@@ -44,6 +44,7 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "budgeting",
     "plugin",
     "hookspec",
     "xdist",
