@@ -21,11 +21,12 @@ from pytest_instrcount.gate.budget import (
 )
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.scaling import (
-    DEFAULT_SIZES,
     Growth,
     can_be_judged,
+    default_sizes,
     find_growth,
     is_size,
+    parse_growth,
     parse_sizes,
 )
 
@@ -43,7 +44,7 @@ def sizes_to_give(definition: pytest.Function) -> tuple[int, ...]:
     if "scaling" not in found or SIZE in _given_together(definition, SIZE):
         return ()
     try:
-        sizes = parse_sizes(found.get("sizes", DEFAULT_SIZES))
+        sizes = parse_sizes(found.get("sizes") or default_sizes(parse_growth(found["scaling"])))
     except ValueError:
         return ()  # under --instrcount the marker is said to be wrong
     return () if isinstance(sizes, str) else sizes

@@ -13,9 +13,6 @@ from itertools import combinations
 
 #: Of three sizes that are judged together, each is at least so many times the one before.
 LEAST_STEP = 2
-#: Sizes where the test takes ``size`` and the marker does not say them. Powers of 4: what happens
-#: at powers of two (a dict or a set that grows) then falls alike in each.
-DEFAULT_SIZES = (256, 1024, 4096)
 #: Counts that differ by no more, as a fraction of the smallest, do not grow: layout noise is less.
 _CONSTANT = Fraction(1, 40)
 
@@ -79,6 +76,21 @@ CLASSES = tuple(
         (3, 0),
     )
 )
+
+
+def default_sizes(allowed: Growth) -> tuple[int, int, int]:
+    """Sizes where the marker does not say them; the smaller, the more steps are allowed.
+
+    Each is four times the one before: what happens at powers of two (a dict or a set that grows)
+    then falls alike in each. Few of the numbers up to 512 are those up to 256, which CPython keeps
+    and need not make.
+
+    >>> default_sizes(parse_growth("n log n"))
+    (512, 2048, 8192)
+    """
+    if allowed.exponent <= 1:
+        return (512, 2048, 8192)
+    return (256, 1024, 4096) if allowed.exponent <= 2 else (32, 128, 512)
 
 
 def parse_growth(given: object) -> Growth:

@@ -261,7 +261,7 @@ def test_sizes_are_given_to_the_test(project: Project) -> None:
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*test_sort[[]100] PASSED*", "*test_sort[[]1600] PASSED*"])
     project.write(SCALING.replace(", sizes=[100, 400, 1600]", ""))
-    project.run("-v").stdout.fnmatch_lines(["*test_sort[[]256]*", "*[[]1024]*", "*[[]4096]*"])
+    project.run("-v").stdout.fnmatch_lines(["*test_sort[[]512]*", "*[[]2048]*", "*[[]8192]*"])
 
 
 def test_sizes_are_given_to_a_fixture(project: Project) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.gate.scaling import (
     CLASSES,
-    DEFAULT_SIZES,
     Growth,
     can_be_judged,
+    default_sizes,
     find_growth,
     parse_growth,
     parse_sizes,
@@ -92,7 +92,14 @@ def test_sizes() -> None:
     assert parse_sizes({1, 10, 100}) == (1, 10, 100)
     assert parse_sizes(range(1000, 5000, 1000)) == (1000, 2000, 3000, 4000)
     assert parse_sizes("n") == "n"
-    assert parse_sizes(DEFAULT_SIZES) == DEFAULT_SIZES
+
+
+@pytest.mark.parametrize("growth", CLASSES, ids=str)
+def test_default_sizes(growth: Growth) -> None:
+    """They can be judged, and what is allowed takes no more than some hundred million steps."""
+    sizes = default_sizes(growth)
+    assert parse_sizes(sizes) == sizes
+    assert growth.value(sizes[-1]) < 2e8
 
 
 @pytest.mark.parametrize(
