@@ -119,6 +119,15 @@ def accept_tests(typed: CommandLine, tests: Sequence[str]) -> str:
     return _command(typed, typed.needed(selecting=False), "all", tests)
 
 
+def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
+    """The command that measures these tests and stores nothing.
+
+    >>> measure_tests(CommandLine(("-x", "-p", "mine", "-k", "a"), frozenset()), ["t.py::b"])
+    'pytest --instrcount -p mine t.py::b'
+    """
+    return shlex.join(["pytest", "--instrcount", *typed.needed(selecting=False), *words])
+
+
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:
     """The command that stores what an update would settle; tests by name as they are to be typed.
 

@@ -22,9 +22,10 @@ INI_ERRORS = (pytest.UsageError, ValueError, TypeError)
 
 MARKER_LINE = (
     "instrcount(max_delta=None, max_allocs_delta=None, warmup=None, calls=None, timeout=None, "
-    "isolation=None): "
+    "isolation=None, max_ir=None, max_ratio=None, scaling=None, sizes=None): "
     "count the instructions of this test under --instrcount and fail when they grow past "
-    'max_delta ("1%", "5000ir" or both, "1%|5000ir").'
+    'max_delta ("1%", "5000ir" or both, "1%|5000ir"), or are more than a budget: max_ir=20_000, '
+    'max_ratio=("test_other", 0.5), scaling="n log n".'
 )
 
 TRACE_MARKER_LINE = (

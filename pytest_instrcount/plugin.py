@@ -81,6 +81,18 @@ def wants_to_measure(config: pytest.Config) -> bool:
     )
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with ``scaling`` is run at the sizes of its marker, if its argument is ``size``."""
+    if "size" in metafunc.fixturenames and any(
+        "scaling" in mark.kwargs for mark in metafunc.definition.iter_markers("instrcount")
+    ):
+        from pytest_instrcount.budgeting import sizes_to_give
+
+        sizes = sizes_to_give(metafunc.definition)
+        if sizes:
+            metafunc.parametrize("size", sizes)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """The fixture implies the marker, so that ``-m instrcount`` finds both."""
     if "instrcount" in getattr(item, "fixturenames", ()) and not item.get_closest_marker(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount import facts, replay
-from pytest_instrcount.accepting import accept_run, accept_tests
+from pytest_instrcount.accepting import accept_run, accept_tests, measure_tests
+from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import (
@@ -33,6 +34,7 @@ from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
+from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
@@ -128,6 +130,7 @@ class MeasuredRun:
         )
         self._rulings.hold = settings.bundle is not None
         self._packages = facts.Packages()
+        self._budgets = Budgets(config.rootpath, self._measure_command)
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
         self._calls: dict[str, CallsResult] = {}
@@ -187,6 +190,9 @@ class MeasuredRun:
                 self._chosen[item.nodeid] = settings
                 self._items[item.nodeid] = item
                 orders.append(self._order(item))
+        mistakes += self._budgets.plan(
+            session.items, {nodeid: chosen.budget for nodeid, chosen in self._chosen.items()}
+        )
         if mistakes:
             raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
         traced = self._find_traced(session.items)
@@ -378,6 +384,7 @@ class MeasuredRun:
             )
         if result["threads"]:
             self._notes.append(f"{item.nodeid}: threads were alive, so it had a process of its own")
+        self._budgets.note(measurement)
         ruling = self._rulings.rule(measurement, *self._limits_of(item.nodeid))
         properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
         if ruling.delta is not None:
@@ -429,6 +436,9 @@ class MeasuredRun:
                 item = self._tracing.items[calls.nodeid]
                 self._report_verdict(item, calls.verdict, "\n".join(lines))
                 self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+        for budget in self._budgets.judge():
+            text = "\n".join(render_budget_failure(budget))
+            self._report_verdict(self._items[budget.nodeid], budget_word(budget), text)
         self._notes += self._keeper.notes()
         self._notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
         if settings.prune:
@@ -446,10 +456,10 @@ class MeasuredRun:
         found = self._rulings.baseline(result.nodeid)
         self._bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
 
-    def _report_verdict(self, item: pytest.Item, verdict: Verdict, text: str) -> None:
+    def _report_verdict(self, item: pytest.Item, verdict: str, text: str) -> None:
         """One more report of this test, which fails it."""
         report = replay.make_report(item, "call", "failed", text)
-        report.__dict__[VERDICT_ATTRIBUTE] = verdict.value
+        report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)
         self._config.hook.pytest_runtest_logreport(report=report)
 
     def _compared_nothing(self) -> bool:
@@ -459,7 +469,8 @@ class MeasuredRun:
         traced = self._tracing is not None and any(
             result.delta is not None for result in self._tracing.results.values()
         )
-        return gate and not traced and not self._rulings.compared()
+        compared = traced or self._rulings.compared() or self._budgets.results
+        return gate and not compared
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -542,6 +553,7 @@ class MeasuredRun:
                     *(self._tracing.results.values() if self._tracing else ()),
                     *self._calls.values(),
                 ),
+                budgets=tuple(self._budgets.results),
             )
             self._summary = with_notes_on_trees(self._summary, self._settings.reports)
         return self._summary
@@ -561,6 +573,11 @@ class MeasuredRun:
     def _accept_command(self, nodeid: str) -> str:
         """The command that accepts one test."""
         return accept_tests(load_command_line(self._config), [self._typed(nodeid)])
+
+    def _measure_command(self, words: Sequence[str]) -> str:
+        """The command that measures these tests, given by id or by words that select them."""
+        typed = [self._typed(each) if "::" in each else each for each in words]
+        return measure_tests(load_command_line(self._config), typed)
 
     def _typed(self, nodeid: str) -> str:
         """A test as it is to be typed where pytest was started."""

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.options import (
     BLAME,
@@ -56,6 +57,7 @@ class Settings:
     isolation: str
     blame: str
     max_allocs_delta: Limit | None
+    budget: Budget
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
@@ -165,6 +167,7 @@ def load_settings(config: pytest.Config) -> Settings:
         isolation=given.choice("instrcount_isolation", ISOLATIONS),
         blame=given.choice("instrcount_blame", BLAME),
         max_allocs_delta=None,  # the marker's alone
+        budget=Budget(),  # likewise
         let_through=tuple(variables),
         verbosity=verbosity,
         ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
@@ -240,13 +243,15 @@ _MARKER_ARGUMENTS: Mapping[str, Any] = {
     "calls": parse_calls,
     "timeout": parse_seconds,
     "isolation": parse_isolation,
+    **BUDGET_ARGUMENTS,
 }
 
 
 def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, list[str]]:
     """The settings of one test, and what is wrong with its markers."""
     chosen, mistakes = read_markers(item, MARKER, _MARKER_ARGUMENTS, "max_delta='1%'")
-    return replace(settings, **chosen), mistakes
+    budget = Budget(**{name: chosen.pop(name, None) for name in BUDGET_ARGUMENTS})
+    return replace(settings, **chosen, budget=budget), mistakes
 
 
 def read_markers(

@@ -11,6 +11,7 @@ from pytest_instrcount.blame.blame import PythonBlame
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
+from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.calls import CallChange
 from pytest_instrcount.gate.compare import (
     Comparison,
@@ -197,6 +198,8 @@ class RunSummary:
     header: Mapping[str, str] = field(default_factory=dict)
     #: call counts of the traced tests
     traces: tuple[CallsResult, ...] = ()
+    #: budgets of markers, kept or not
+    budgets: tuple[BudgetResult, ...] = ()
     #: said below the table, one line each
     notes: tuple[str, ...] = ()
     #: the command that accepts the counts of this run

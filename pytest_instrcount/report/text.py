@@ -12,6 +12,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
+from pytest_instrcount.report.budgets import render_budgets
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
@@ -55,7 +56,8 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         return []
     if verbosity < 0:
         totals = [render_totals(summary)] if summary.results or not summary.traces else []
-        return totals + render_calls(summary.traces, verbosity, width)[-1:]
+        totals += render_calls(summary.traces, verbosity, width)[-1:]
+        return totals + render_budgets(summary.budgets, verbosity, width)[-1:]
     width = max(width, _NARROWEST_LINE)
     shown = [
         result
@@ -66,6 +68,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     if summary.results or not summary.traces:
         lines.append(render_totals(summary))
     lines += render_calls(summary.traces, verbosity, width)
+    lines += render_budgets(summary.budgets, verbosity, width)
     if summary.updating:
         written = sum(result.written for result in summary.results)
         written += sum(calls.written for calls in summary.traces)

@@ -18,7 +18,7 @@ ROOMS = (
     {"plugin", "xdist"},
     {"session"},
     {"tracing.run"},
-    {"measuring", "starting", "blaming", "keeping", "bundling"},
+    {"measuring", "starting", "blaming", "keeping", "bundling", "budgeting"},
     {"callgrind.zygote", "callgrind.supervisor"},
     {"callgrind.bootstrap"},
     {"callgrind.inside"},
@@ -44,6 +44,7 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "budgeting",
     "plugin",
     "hookspec",
     "xdist",

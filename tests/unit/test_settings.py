@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount.gate.budget import Budget
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.settings import (
     Settings,
@@ -87,6 +88,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
         isolation="fork",
         blame="auto",
         max_allocs_delta=None,
+        budget=Budget(),
         let_through=(),
         verbosity=0,
         ci=ci,
