@@ -175,3 +175,15 @@ class Unjudged:
 
 
 BudgetResult: TypeAlias = CeilingResult | RatioResult | ScalingResult | Unjudged
+
+
+def budget_name(result: BudgetResult) -> str:
+    """The argument of the marker.
+
+    >>> budget_name(CeilingResult("t.py::a", Fraction(10), 20))
+    'max_ir'
+    """
+    if isinstance(result, Unjudged):
+        return result.budget
+    names = {CeilingResult: "max_ir", RatioResult: "max_ratio", ScalingResult: "scaling"}
+    return names[type(result)]

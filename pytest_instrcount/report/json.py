@@ -3,7 +3,7 @@
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
-3: whose doing a change is: per test functions, python, explained, work
+3: whose doing a change is (per test functions, python, explained, work); budgets
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ import json
 from fractions import Fraction
 
 from pytest_instrcount.blame.blame import PythonBlame, PythonDelta
+from pytest_instrcount.gate.budget import (
+    BudgetResult,
+    CeilingResult,
+    RatioResult,
+    ScalingResult,
+    Unjudged,
+    budget_name,
+)
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
 from pytest_instrcount.report.blame import MOST_CAUSES, explained_by_c
@@ -32,13 +40,14 @@ def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
     >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
-    {'schema': 3, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': []}
+    {'schema': 3, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': [], 'budgets': []}
     """
     return {
         "schema": SCHEMA,
         "environment": dict(sorted(summary.environment.items())),
         "tests": [_test_dict(result) for result in summary.results],
         "traces": [_calls_dict(result) for result in summary.traces],
+        "budgets": [budget_dict(result) for result in summary.budgets],
     }
 
 
@@ -106,6 +115,30 @@ def _function_dict(blame: PythonBlame, delta: PythonDelta) -> dict[str, object]:
         "own": _exact(delta.own),
         "inclusive": _exact(delta.inclusive),
         "calls": [_exact(delta.calls_before), _exact(delta.calls_after)],
+    }
+
+
+def budget_dict(result: BudgetResult) -> dict[str, object]:
+    """One budget as plain values.
+
+    >>> budget_dict(CeilingResult("t.py::a", Fraction(25), 20))["now"]
+    25
+    """
+    found: dict[str, object] = {"now": None, "allowed": None, "other": None, "counts": {}}
+    if isinstance(result, CeilingResult):
+        found |= {"now": _exact(result.ir), "allowed": result.most}
+    elif isinstance(result, RatioResult):
+        now, allowed = _exact(result.ir / result.other_ir), _exact(result.most)
+        found |= {"now": now, "allowed": allowed, "other": result.other}
+    elif isinstance(result, ScalingResult):
+        counts = {str(size): _exact(ir) for size, ir in result.counts.items()}
+        found |= {"now": str(result.growth), "allowed": str(result.allowed), "counts": counts}
+    return {
+        "nodeid": result.nodeid,
+        "budget": budget_name(result),
+        "kept": result.kept,
+        **found,
+        "reason": result.why if isinstance(result, Unjudged) else "",
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.plugin.conftest import Project
+from tests.plugin.test_verdicts import SCHEMA, check_schema
 
 CEILING = "import pytest\n@pytest.mark.instrcount(max_ir='12,000ir')\ndef test_a(): pass\n"
 RATIO = """
@@ -108,6 +111,19 @@ def test_without_instrcount_nothing_is_judged(project: Project) -> None:
     result.assert_outcomes(passed=1)
     assert "instrcount:" not in result.stdout.str()
     assert not project.valgrind.looked_for
+
+
+def test_json_report(project: Project) -> None:
+    """It has them all, in the schema of the docs."""
+    project.write(CEILING + RATIO + SCALING)
+    set_costs(project, "test_sort", {100: 1_700, 400: 4_700, 1600: 16_700})
+    report = project.report("--deselect=test_it.py::test_slow")
+    check_schema(report, json.loads(SCHEMA.read_text()))
+    assert [(each["budget"], each["kept"], each["now"]) for each in report["budgets"]] == [
+        ("max_ir", True, 10_000),
+        ("max_ratio", False, None),
+        ("scaling", True, "n"),
+    ]
 
 
 # --- max_ratio ----------------------------------------------------------------------------------

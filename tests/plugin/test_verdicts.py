@@ -413,6 +413,7 @@ def test_functions_with_vv(suite: Project) -> None:
 
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
+    "boolean": (bool,),
     "integer": (int,),
     "number": (int, float),
     "null": (type(None),),

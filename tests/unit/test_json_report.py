@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.budget import CeilingResult, RatioResult, ScalingResult, Unjudged
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.scaling import parse_growth
 from pytest_instrcount.report.json import report_dict
 from pytest_instrcount.report.runner import write_reports
 
@@ -79,6 +81,7 @@ def test_report_of_two_tests() -> None:
             },
         ],
         "traces": [],
+        "budgets": [],
     }
 
 
@@ -96,6 +99,7 @@ def test_report_of_nothing() -> None:
         "environment": {},
         "tests": [],
         "traces": [],
+        "budgets": [],
     }
 
 
@@ -132,6 +136,27 @@ def test_schema_document_names_the_keys() -> None:
     item = document["properties"]["tests"]["items"]
     assert sorted(item["required"]) == sorted(item["properties"]) == sorted(report["tests"][0])
     assert item["properties"]["verdict"]["enum"] == [verdict.value for verdict in Verdict]
+
+
+def test_budgets() -> None:
+    """What is now and what is allowed, in the budget's own unit; null where nothing was judged."""
+    ceiling = CeilingResult("t.py::a", Fraction(25_001, 2), 20_000)
+    ratio = RatioResult("t.py::a", Fraction(15), "t.py::b", Fraction(20), Fraction(1, 2))
+    growths = parse_growth("n^2"), parse_growth("n")
+    scaling = ScalingResult("t.py::c[4]", {2: Fraction(4), 4: Fraction(16)}, *growths)
+    unjudged = Unjudged("t.py::a", "scaling", "scaling-sizes", "too few", "more")
+    budgets = report_dict(RunSummary((), {}, budgets=(ceiling, ratio, scaling, unjudged)))[
+        "budgets"
+    ]
+    assert isinstance(budgets, list)
+    assert [list(each.values()) for each in budgets] == [
+        ["t.py::a", "max_ir", True, 12_500.5, 20_000, None, {}, ""],
+        ["t.py::a", "max_ratio", False, 0.75, 0.5, "t.py::b", {}, ""],
+        ["t.py::c[4]", "scaling", False, "n^2", "n", None, {"2": 4, "4": 16}, ""],
+        ["t.py::a", "scaling", False, None, None, None, {}, "too few"],
+    ]
+    item = json.loads(SCHEMA.read_text())["properties"]["budgets"]["items"]
+    assert item["required"] == list(item["properties"]) == list(budgets[0])
 
 
 def write_report(path: Path, summary: RunSummary) -> None:
