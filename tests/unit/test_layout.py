@@ -25,7 +25,7 @@ ROOMS = (
     {"callgrind.rehearsal"},
     {"callgrind.repeat", "callgrind.collect"},
     {"tracing"},
-    {"settings", "selection", "replay"},
+    {"settings", "selection", "replay", "adopting"},
     {"accepting"},
     {"report"},
     {"gate.rulings"},
@@ -44,6 +44,8 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "adopting.hooks",
+    "adopting.leftovers",
     "plugin",
     "hookspec",
     "xdist",
