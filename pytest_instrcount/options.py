@@ -16,6 +16,9 @@ ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
+#: Set on the options of the pytest inside: whether benchmarks are adopted.
+ADOPTS = "adopts_benchmarks"
+
 #: What ``getini`` raises for a value that is none: pytest 9.2 the first, others one of the others.
 INI_ERRORS = (pytest.UsageError, ValueError, TypeError)
 
@@ -53,8 +56,14 @@ def asks_to_measure(config: pytest.Config, option: object) -> bool:
     return asked and not getattr(option, "instrcount_skip")  # noqa: B009 - it is anything
 
 
-def adopts_benchmarks(config: pytest.Config, option: object, *, inside: bool = False) -> bool:
-    """Whether benchmarks of other plugins are looked at as ours, to be measured or to be skipped."""
+def adopts_benchmarks(config: pytest.Config, option: object) -> bool:
+    """Whether benchmarks of other plugins are looked at as ours, to be measured or to be skipped.
+
+    Inside Valgrind an option says what was found outside.
+    """
+    found = getattr(option, ADOPTS, None)
+    if found is not None:
+        return bool(found)
     try:
         adopts = bool(config.getini("instrcount_adopt_benchmarks"))
     except INI_ERRORS as error:
@@ -63,7 +72,7 @@ def adopts_benchmarks(config: pytest.Config, option: object, *, inside: bool = F
             "true or false, like\n  fix: pytest --instrcount -o instrcount_adopt_benchmarks=false"
         ) from None
     skips = bool(getattr(option, "instrcount_skip"))  # noqa: B009 - it is anything
-    return adopts and (inside or skips or asks_to_measure(config, option))
+    return adopts and (skips or asks_to_measure(config, option))
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -32,17 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(
-    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+    early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None, Any, Any]:
     """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
     result = yield
-    if any(str(arg).startswith(("--benchmark-", "--codspeed")) for arg in args):
-        from pytest_instrcount.options import adopts_benchmarks
+    from pytest_instrcount.options import adopts_benchmarks
 
-        if adopts_benchmarks(early_config, early_config.known_args_namespace):
-            from pytest_instrcount.adopting.leftovers import declare_options
+    if adopts_benchmarks(early_config, early_config.known_args_namespace):
+        from pytest_instrcount.adopting.leftovers import declare_options
 
-            declare_options(parser, early_config.option)
+        declare_options(parser)
     return result
 
 
@@ -58,7 +57,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Adopt benchmarks before the plugins that they were written for are configured."""
     from pytest_instrcount.options import adopts_benchmarks
 
-    if adopts_benchmarks(config, config.option, inside=config.stash.get(INSIDE, False)):
+    if adopts_benchmarks(config, config.option):
         from pytest_instrcount.adopting.hooks import adopt_benchmarks
 
         adopt_benchmarks(config)

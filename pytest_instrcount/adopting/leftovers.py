@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import pytest
-
 MARKERS = (
     "benchmark: measured under --instrcount; without the fixture, the whole test.",
     "codspeed_benchmark: measured under --instrcount, the whole test.",
@@ -61,16 +59,28 @@ _VALUED: dict[str, Any] = {
 }
 
 
-def declare_options(parser: pytest.Parser, known: object) -> None:
-    """Declare their options, with no effect, but those that are ``known`` (have an attribute there)."""
+def declare_options(parser: Any) -> None:
+    """Declare those of their options that no plugin has declared; they have no effect."""
     group = parser.getgroup("instrcount")
+    declared = {
+        name for each in parser._groups for option in each.options for name in option.names()
+    }
     for name in (*_FLAGS, *_VALUED):
-        if hasattr(known, name.strip("-").replace("-", "_")):
+        if name in declared:
             continue
         if name in _FLAGS:
             group.addoption(name, action="store_true", default=False, help=argparse.SUPPRESS)
         else:
             group.addoption(name, nargs=_VALUED[name], default=None, help=argparse.SUPPRESS)
+
+
+def plugins_inside(plugins: list[str]) -> list[str]:
+    """What ``-p`` says inside Valgrind: pytest-benchmark is not even loaded there.
+
+    It runs git to declare its options, and what it reads from there is another each time.
+    """
+    kept = [name for name in plugins if not name.startswith("pytest_benchmark")]
+    return [*kept, "no:benchmark"]
 
 
 class BenchmarkHooks:

@@ -91,6 +91,8 @@ PRESENTATION_OPTIONS = ("tbstyle", "showlocals", "fulltrace", "verbose", "showca
 _FIXED_INI = {
     "faulthandler_timeout": "0",
     "log_cli": "false",
+    # outside it has been looked for; not all of them are loaded inside
+    "required_plugins": "",
     "log_file": "",
     "cache_dir": "{scratch}/tmp/cache",
 }

@@ -178,7 +178,7 @@ class Zygote:
         self._config.pluginmanager.register(listener)
         why = ""
         try:
-            with only_collect(path, self._config):
+            with only_collect(path, self._config), unchecked_markers():
                 session.perform_collect([path])
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
@@ -201,6 +201,21 @@ class Zygote:
             }
         )
         return child
+
+
+@contextmanager
+def unchecked_markers() -> Iterator[None]:
+    """While it lasts, every marker can be used; pytest outside has checked the same file.
+
+    A conftest below rootdir is imported before all are declared that its ``pytest_configure``
+    declares; outside, where it comes before the configuration, no marker is checked either.
+    """
+    marks: Any = pytest.mark
+    config, marks._config = marks._config, None
+    try:
+        yield
+    finally:
+        marks._config = config
 
 
 class CollectListener:

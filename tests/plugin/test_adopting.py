@@ -450,3 +450,24 @@ def test_isinstance(project: Project) -> None:
         """
     )
     assert project.verdicts(*plugins) == {"test_a": "new"}
+
+
+def test_their_plugin_is_not_loaded_inside(project: Project) -> None:
+    """It runs git to declare its options; where benchmarks are left to it, it is loaded."""
+    project.write("def test_a(instrcount): instrcount(len, '')")
+    project.measure("-p", "no:pytest_benchmark")
+    assert project.valgrind.started[-1].setup.args[-3:-1] == ["-p", "no:benchmark"]
+    project.measure("-oinstrcount_adopt_benchmarks=false")
+    assert "no:benchmark" not in project.valgrind.started[-1].setup.args
+
+
+def test_a_conftest_asks_for_their_option(suite: Project) -> None:
+    """It is there, with what the user gave."""
+    suite.pytester.makeconftest(
+        """
+        def pytest_collection_modifyitems(config):
+            assert config.getoption("--benchmark-min-rounds") == "3"
+            assert config.getoption("benchmark_skip") is False
+        """
+    )
+    suite.measure("--benchmark-min-rounds=3").assert_outcomes(passed=MEASURED + 1)

@@ -45,7 +45,6 @@ ROOMS = (
 
 KNOW_PYTEST = {
     "adopting.hooks",
-    "adopting.leftovers",
     "plugin",
     "hookspec",
     "xdist",
