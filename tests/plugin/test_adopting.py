@@ -6,6 +6,8 @@ real ones, where they are installed.
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.plugin.conftest import Project
@@ -292,8 +294,9 @@ def test_what_fails_or_skips_has_no_verdict(project: Project) -> None:
     assert project.verdicts() == {}
 
 
-def test_weaving_what_is_no_function(project: Project) -> None:
-    """An error that says what would do it."""
+def test_weaving_what_is_no_function(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without aspectlib, an error that says what would do it."""
+    monkeypatch.setitem(sys.modules, "aspectlib", None)
     project.write("def test_a(benchmark): benchmark.weave('json.nothing')")
     project.measure().stdout.fnmatch_lines(
         ["E *ImportError: json.nothing is no function*aspectlib"]
