@@ -80,6 +80,8 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "report_log": None,
     # pytest-benchmark, pytest-codspeed
     "benchmark_disable": True,
+    "benchmark_only": False,
+    "benchmark_skip": False,
     "codspeed": False,
 }
 
