@@ -88,6 +88,8 @@ def test_other():
     assert work() == 3
 """
 MEASURED = 13
+#: Where nobody declares their markers, and no test before has.
+UNKNOWN = "-Wignore::pytest.PytestUnknownMarkWarning"
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def test_one_line_says_it(suite: Project) -> None:
 
 def test_without_instrcount_nothing_changes(suite: Project) -> None:
     """The fixture is missing, as ever."""
-    result = suite.run()
+    result = suite.run(UNKNOWN)
     result.assert_outcomes(passed=3, errors=MEASURED + 1 - 3)
     result.stdout.fnmatch_lines(["*fixture 'benchmark' not found"])
     suite.pytester.makeini("[pytest]\naddopts = --benchmark-disable\n")
@@ -141,9 +143,9 @@ def test_without_instrcount_nothing_changes(suite: Project) -> None:
 def test_switched_off(suite: Project) -> None:
     """With the ini setting off, theirs are left to their plugins."""
     off = "-oinstrcount_adopt_benchmarks=false"
-    result = suite.measure(off)
+    result = suite.measure(off, UNKNOWN)
     result.assert_outcomes(passed=3, errors=MEASURED + 1 - 3)
-    assert suite.verdicts(off) == {}
+    assert suite.verdicts(off, UNKNOWN) == {}
     result = suite.measure("-oinstrcount_adopt_benchmarks=perhaps")
     result.stderr.fnmatch_lines(
         [
