@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class CountsCalls(Protocol):
@@ -174,6 +174,6 @@ class InstrCount:
 def _call_site() -> str:
     """File and line of the test's own code that used the fixture."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"

@@ -17,6 +17,9 @@ BLAME = ("auto", "trampolines", "tracer", "off")
 REPORT_TYPES = ("json", "html", "speedscope", "collapsed")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
+#: Set on the options of the pytest inside: whether benchmarks are adopted.
+ADOPTS = "adopts_benchmarks"
+
 #: What ``getini`` raises for a value that is none: pytest 9.2 the first, others one of the others.
 INI_ERRORS = (pytest.UsageError, ValueError, TypeError)
 
@@ -45,6 +48,33 @@ def is_switched_on(config: pytest.Config) -> bool:
             f"instrcount: wrong settings [settings]\ninstrcount: {error}: write true or false, like\n"
             "  fix: pytest -o instrcount=true"
         ) from None
+
+
+def asks_to_measure(config: pytest.Config, option: object) -> bool:
+    """Whether the user wants a measured run. ``option`` is what the command line says."""
+    # the ini is read in any case: a value that is none is to be told at once
+    names = ("instrcount", "instrcount_update_baseline", "instrcount_prune", "instrcount_only")
+    asked = is_switched_on(config) or any(getattr(option, name) for name in names)
+    return asked and not getattr(option, "instrcount_skip")  # noqa: B009 - it is anything
+
+
+def adopts_benchmarks(config: pytest.Config, option: object) -> bool:
+    """Whether benchmarks of other plugins are looked at as ours, to be measured or to be skipped.
+
+    Inside Valgrind an option says what was found outside.
+    """
+    found = getattr(option, ADOPTS, None)
+    if found is not None:
+        return bool(found)
+    try:
+        adopts = bool(config.getini("instrcount_adopt_benchmarks"))
+    except INI_ERRORS as error:
+        raise pytest.UsageError(
+            f"instrcount: wrong settings [settings]\ninstrcount_adopt_benchmarks: {error}: write "
+            "true or false, like\n  fix: pytest --instrcount -o instrcount_adopt_benchmarks=false"
+        ) from None
+    skips = bool(getattr(option, "instrcount_skip"))  # noqa: B009 - it is anything
+    return adopts and (skips or asks_to_measure(config, option))
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -79,6 +109,18 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "instrcount-prune",
         "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
+        action="store_true",
+        default=False,
+    )
+    add(
+        "instrcount-only",
+        "Run the measured tests alone (implies --instrcount)",
+        action="store_true",
+        default=False,
+    )
+    add(
+        "instrcount-skip",
+        "Leave out the tests that --instrcount would measure; nothing is measured",
         action="store_true",
         default=False,
     )
@@ -164,6 +206,12 @@ def add_options(parser: pytest.Parser) -> None:
         "fork: from a process that has the test's file imported;\n"
         "process: a process of its own (default: fork)",
         choices=ISOLATIONS,
+    )
+    parser.addini(
+        "instrcount_adopt_benchmarks",
+        "Measure benchmarks of pytest-benchmark and pytest-codspeed, too",
+        type="bool",
+        default=True,
     )
     parser.addini(
         "instrcount_env", "Environment variables that tests see under Valgrind", type="args"

@@ -30,11 +30,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser
+) -> Generator[None, Any, Any]:
+    """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
+    result = yield
+    from pytest_instrcount.options import adopts_benchmarks
+
+    if adopts_benchmarks(early_config, early_config.known_args_namespace):
+        from pytest_instrcount.adopting.leftovers import declare_options
+
+        declare_options(parser)
+    return result
+
+
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the hooks that others may implement."""
     from pytest_instrcount import hookspec
 
     pluginmanager.add_hookspecs(hookspec)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Adopt benchmarks before the plugins that they were written for are configured."""
+    from pytest_instrcount.options import adopts_benchmarks
+
+    if adopts_benchmarks(config, config.option):
+        from pytest_instrcount.adopting.hooks import adopt_benchmarks
+
+        adopt_benchmarks(config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,13 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def wants_to_measure(config: pytest.Config) -> bool:
     """Whether the user asked for it; never inside Valgrind, nor where no test is to run."""
-    from pytest_instrcount.options import is_switched_on
+    from pytest_instrcount.options import asks_to_measure
 
-    # the ini is read in any case: a value that is none is to be told at once
-    asked = is_switched_on(config) or any(
-        config.getoption(name)
-        for name in ("instrcount", "instrcount_update_baseline", "instrcount_prune")
-    )
+    asked = asks_to_measure(config, config.option)
     idle = (
         "collectonly",
         "help",
@@ -75,7 +97,7 @@ def wants_to_measure(config: pytest.Config) -> bool:
         "cacheshow",
     )
     return (
-        bool(asked)
+        asked
         and not config.stash.get(INSIDE, False)
         and not any(getattr(config.option, name, False) for name in idle)
     )
@@ -99,6 +121,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         "instrcount"
     ):
         item.add_marker("instrcount")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --instrcount-only and --instrcount-skip, leave out the others."""
+    only, skip = config.getoption("instrcount_only"), config.getoption("instrcount_skip")
+    if only or skip:
+        from pytest_instrcount.selection import deselect
+
+        deselect(config, items, only=only, skip=skip)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,26 @@ from collections.abc import Iterable
 
 import pytest
 
+from pytest_instrcount.stash import is_traced
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, skip: bool) -> None:
+    """Leave the measured tests alone in ``items``, or leave them out. Raises pytest.UsageError."""
+    update = config.getoption("instrcount_update_baseline") or config.getoption("instrcount_prune")
+    if skip and (only or update):
+        raise pytest.UsageError(
+            "instrcount: with --instrcount-skip nothing is measured, and something else was asked "
+            "for [settings]\n  fix: pytest --instrcount-only"
+        )
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        measured = item.get_closest_marker("instrcount") is not None or is_traced(item)
+        (chosen if measured is only else others).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
 
 class Selection:
     """Listens to collection. A baseline is stale only where its file was collected whole, or is gone."""

@@ -14,6 +14,7 @@ import pytest
 
 from pytest_instrcount import facts, replay
 from pytest_instrcount.accepting import accept_run, accept_tests, measure_tests
+from pytest_instrcount.adopting.hooks import group_of
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.callgrind.channel import Message
@@ -139,6 +140,7 @@ class MeasuredRun:
         self._items: dict[str, pytest.Item] = {}
         self._passed: set[str] = set()
         self._notes: list[str] = []
+        self._groups: dict[str, str] = {}
         self._summary: RunSummary | None = None
         self._owner = os.getpid()
 
@@ -348,8 +350,13 @@ class MeasuredRun:
         reports = replay.load_reports(self._config, result)
         replay.repeat_warnings(self._config, result["warnings"])
         properties: list[tuple[str, object]] = []
+        group = result["group"] or group_of(item)
+        if group is not None:
+            self._groups[item.nodeid] = group
+        if result["unused"]:
+            self._notes.append(f"{item.nodeid}: never calls benchmark, so nothing was measured")
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
-        if replay.passed(reports) and "ended" not in result:
+        elif replay.passed(reports) and "ended" not in result:
             problem = result["problem"]
             if not problem and result["counted"] is None:
                 problem = "the process that counts it was killed"
@@ -544,6 +551,7 @@ class MeasuredRun:
             self._summary = RunSummary(
                 results=results,
                 environment=self._rulings.environment,
+                groups=self._groups,
                 notes=tuple(self._notes),
                 update_command=self._update_command(),
                 updating=self._settings.update,

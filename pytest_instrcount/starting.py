@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from pytest_instrcount.adopting.leftovers import plugins_inside
 from pytest_instrcount.callgrind.canonical import (
     canonical_args,
     canonical_options,
@@ -17,6 +18,7 @@ from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
 from pytest_instrcount.facts import core_count
+from pytest_instrcount.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.settings import Settings
 
 
@@ -32,7 +34,9 @@ def start_zygote(
     Raises InstrcountError if there is no room for its files.
     """
     scratch = take_scratch()
-    option = vars(config.option)
+    adopts = adopts_benchmarks(config, config.option)
+    option = vars(config.option) | {ADOPTS: adopts}
+    plugins = list(config.option.plugins)
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
@@ -46,7 +50,7 @@ def start_zygote(
             scratch.path,
             lambda name: has_ini(config, name),
         ),
-        args=canonical_args(list(config.option.plugins), config.rootpath),
+        args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
         sys_path=list(sys_path),
         presentation=presentation(option),
         timeout=settings.timeout,

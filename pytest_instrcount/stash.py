@@ -13,6 +13,8 @@ INSIDE = pytest.StashKey[bool]()
 COUNTING = pytest.StashKey[Callable[[pytest.FixtureRequest], Any]]()
 #: On an item: its `tracing.TraceProfile`, made when it is first asked for.
 TRACE = pytest.StashKey[Any]()
+#: On an item: its `adopting.Benchmark`, if it takes one.
+BENCHMARK = pytest.StashKey[Any]()
 
 
 def is_traced(item: pytest.Item) -> bool:

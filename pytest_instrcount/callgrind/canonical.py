@@ -80,6 +80,8 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "report_log": None,
     # pytest-benchmark, pytest-codspeed
     "benchmark_disable": True,
+    "benchmark_only": False,
+    "benchmark_skip": False,
     "codspeed": False,
 }
 
@@ -91,6 +93,8 @@ PRESENTATION_OPTIONS = ("tbstyle", "showlocals", "fulltrace", "verbose", "showca
 _FIXED_INI = {
     "faulthandler_timeout": "0",
     "log_cli": "false",
+    # outside it has been looked for; not all of them are loaded inside
+    "required_plugins": "",
     "log_file": "",
     "cache_dir": "{scratch}/tmp/cache",
 }

@@ -46,7 +46,7 @@ from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
 from pytest_instrcount.fixture import InstrCount
-from pytest_instrcount.stash import COUNTING, INSIDE
+from pytest_instrcount.stash import BENCHMARK, COUNTING, INSIDE
 
 
 def main(plan: Message, loader: Any) -> None:
@@ -178,7 +178,7 @@ class Zygote:
         self._config.pluginmanager.register(listener)
         why = ""
         try:
-            with only_collect(path, self._config):
+            with only_collect(path, self._config), unchecked_markers():
                 session.perform_collect([path])
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
@@ -201,6 +201,21 @@ class Zygote:
             }
         )
         return child
+
+
+@contextmanager
+def unchecked_markers() -> Iterator[None]:
+    """While it lasts, every marker can be used; pytest outside has checked the same file.
+
+    A conftest below rootdir is imported before all are declared that its ``pytest_configure``
+    declares; outside, where it comes before the configuration, no marker is checked either.
+    """
+    marks: Any = pytest.mark
+    config, marks._config = marks._config, None
+    try:
+        yield
+    finally:
+        marks._config = config
 
 
 class CollectListener:
@@ -294,6 +309,8 @@ class TestChild:
         self._modules = len(sys.modules)
         self._problem = ""
         self._traced: Message | None = None
+        self._group: str | None = None
+        self._unused = False
         self._count_last: Callable[[], None] | None = None
 
     # The story of a test.
@@ -351,6 +368,8 @@ class TestChild:
             "modules": top_level_modules(self._modules),
             "compiled": self._loader.compiled - self._compiled,
             "traced": self._traced,
+            "group": self._group,
+            "unused": self._unused,
         }
 
     def _trampolines(self, scratch: str) -> Trampolines:
@@ -383,9 +402,14 @@ class TestChild:
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         counter = self._counter
+        benchmark = item.stash.get(BENCHMARK, None)
+        if benchmark is not None and benchmark.group is not None:
+            self._group = str(benchmark.group)
         if self._order["trace"]:
             if passed:
                 self._trace(item, repeater)
+        elif passed and benchmark is not None and not counter.used:
+            self._unused = True
         elif passed and "instrcount" in item.fixturenames and not counter.used:
             self._problem = "the test takes the instrcount fixture and never calls it"
         elif passed and not counter.used and repeater.has_nothing_to_renew():

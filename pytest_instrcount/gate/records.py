@@ -196,6 +196,8 @@ class RunSummary:
     environment: Mapping[str, str]
     #: what the header line says beside them, as name -> value
     header: Mapping[str, str] = field(default_factory=dict)
+    #: nodeid -> the group that a benchmark is in
+    groups: Mapping[str, str] = field(default_factory=dict)
     #: call counts of the traced tests
     traces: tuple[CallsResult, ...] = ()
     #: budgets of markers, kept or not

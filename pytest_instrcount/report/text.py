@@ -64,7 +64,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         for result in summary.results
         if verbosity > 0 or result.verdict is not Verdict.unchanged
     ]
-    lines = _table(shown, width, verbosity)
+    lines = _table(shown, width, verbosity, summary.groups)
     if summary.results or not summary.traces:
         lines.append(render_totals(summary))
     lines += render_calls(summary.traces, verbosity, width)
@@ -110,11 +110,19 @@ def render_totals(summary: RunSummary) -> str:
     return "instrcount: " + (counts or "no test measured")
 
 
-def _table(results: Sequence[TestResult], width: int, verbosity: int) -> list[str]:
+def _table(
+    results: Sequence[TestResult], width: int, verbosity: int, groups: Mapping[str, str]
+) -> list[str]:
+    """Groups come one after another below a line with their name, and after what is in none."""
     columns = len(_HEADERS) if verbosity > 0 else len(_HEADERS) - 1
+    group = ""
+    results = sorted(results, key=lambda result: groups.get(result.nodeid, ""))
     lines = fit_table(_HEADERS[:columns], [_cells(result)[:columns] for result in results], width)
     table = lines[:2]
     for result, line in zip(results, lines[2:]):
+        if groups.get(result.nodeid, "") != group:
+            group = groups[result.nodeid]
+            table.append(cut_right(f"{printable(group)}:", width))
         table.append(line)
         if verbosity > 1:
             below = _taken_lines(result)

@@ -32,7 +32,7 @@ from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
 from pytest_instrcount.fixture import InstrCount, Rounds
 from pytest_instrcount.gate.baseline import load_baseline
-from pytest_instrcount.stash import COUNTING
+from pytest_instrcount.stash import BENCHMARK, COUNTING
 
 RECORDED = Path(__file__).parents[1] / "data" / "callgrind"
 
@@ -315,7 +315,9 @@ class TestChild:
             report.passed and not hasattr(report, "wasxfail") for report in self._reports
         )
         problem = ""
-        if passed and not self._used and not self._order.trace:
+        benchmark = self._item.stash.get(BENCHMARK, None)
+        unused = passed and benchmark is not None and not self._used and not self._order.trace
+        if passed and not self._used and not self._order.trace and not unused:
             if "instrcount" in self._item.fixturenames:
                 problem = "the test takes the instrcount fixture and never calls it"
             else:
@@ -330,6 +332,8 @@ class TestChild:
             "warnings": self._warnings,
             "shown": self._sink.getvalue(),
             "problem": problem,
+            "group": None if benchmark is None else benchmark.group,
+            "unused": unused,
             "expected": self._used,
             "modules": self._valgrind.modules,
             "compiled": 0,

@@ -25,7 +25,7 @@ ROOMS = (
     {"callgrind.rehearsal"},
     {"callgrind.repeat", "callgrind.collect"},
     {"tracing"},
-    {"settings", "selection", "replay"},
+    {"settings", "selection", "replay", "adopting"},
     {"accepting"},
     {"report"},
     {"gate.rulings"},
@@ -45,6 +45,7 @@ ROOMS = (
 
 KNOW_PYTEST = {
     "budgeting",
+    "adopting.hooks",
     "plugin",
     "hookspec",
     "xdist",

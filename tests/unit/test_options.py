@@ -48,11 +48,24 @@ def test_one_prefix(declared: Recorder) -> None:
 
 
 def test_twins(declared: Recorder) -> None:
-    """Each option but the deeds (update, prune, report, keep, bundle) can be set in the ini."""
+    """Each option but the deeds (update, prune, a selection, what is written) can be set in the ini."""
     twins = {name[2:].replace("-", "_") for name in declared.options}
-    deeds = {"instrcount_update_baseline", "instrcount_prune", "instrcount_report", "trace_profile"}
-    deeds |= {"instrcount_keep", "instrcount_bundle"}
-    only_ini = {"instrcount_env", "instrcount_recognizers", "verbosity_instrcount"}
+    deeds = {
+        "instrcount_update_baseline",
+        "instrcount_prune",
+        "instrcount_only",
+        "instrcount_skip",
+        "instrcount_report",
+        "instrcount_keep",
+        "instrcount_bundle",
+        "trace_profile",
+    }
+    only_ini = {
+        "instrcount_adopt_benchmarks",
+        "instrcount_env",
+        "instrcount_recognizers",
+        "verbosity_instrcount",
+    }
     assert set(declared.ini) == twins - deeds | only_ini
 
 
