@@ -14,9 +14,12 @@ from pytest_instrcount.report.page import render_page
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """A headless Chromium of the system."""
+    """A headless Chromium of the system.
+
+    Ended with these tests: playwright runs an event loop, and tests elsewhere have their own.
+    """
     driver = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: pip install 'pytest-instrcount[page]'"
     )
