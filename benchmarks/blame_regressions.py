@@ -408,7 +408,7 @@ def pytest_unconfigure(config):
     from pytest_instrcount.report.blame import render_blame
 
     record = {}
-    for nodeid, result in run._rulings.results.items():
+    for nodeid, result in run._findings.rulings.results.items():
         entry = {"verdict": result.verdict.value, "delta": float(result.delta or 0), "how": ""}
         entry["ir"] = result.baseline_ir, result.ir
         entry["reason"] = result.reason

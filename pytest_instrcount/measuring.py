@@ -16,10 +16,10 @@ from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.facts import Packages
+from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.settings import Settings
 
 #: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
@@ -89,18 +89,19 @@ def read_profile(result: Message) -> Profile:
 
 def measure_layouts(
     zygote: Zygote,
-    rulings: Rulings,
+    findings: Findings,
     order_of: Callable[[str], Order],
     limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
-) -> list[str]:
+) -> None:
     """Measure once more, and in other layouts of memory, what one count does not settle.
 
-    Returns what is to be said of it below the table. Raises ZygoteFailed.
+    Raises ZygoteFailed.
     """
-    repetition = {each.nodeid: (each.warmup, each.calls) for each in rulings.unsettled()}
+    unsettled = findings.rulings.unsettled
+    repetition = {each.nodeid: (each.warmup, each.calls) for each in unsettled()}
     if not repetition:
-        return []
+        return
     tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
     say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
     number = zygote.ask(
@@ -116,8 +117,7 @@ def measure_layouts(
             for layout in range(OTHER_LAYOUTS + 1)
         ]
     )
-    notes = []
-    for first in rulings.unsettled():
+    for first in unsettled():
         profiles = []
         for _ in range(OTHER_LAYOUTS + 1):
             answer = zygote.wait(number, Heartbeat(say, first.nodeid))
@@ -129,11 +129,10 @@ def measure_layouts(
                 layouts=tuple(profiles),
                 unsteady=differing_functions(first.profile, profiles[0]),
             )
-            rulings.rule(settled, *limits_of(first.nodeid))
+            findings.rule(settled, *limits_of(first.nodeid))
         else:
             failed = OTHER_LAYOUTS + 1 - len(profiles)
-            notes.append(f"{first.nodeid}: {failed} of the repeated measurements failed")
-    return notes
+            findings.note(f"{first.nodeid}: {failed} of the repeated measurements failed")
 
 
 def _profiles_in(answer: Message | Problem) -> list[Profile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,6 +12,21 @@ import pytest
 from pytest_instrcount.callgrind.channel import Message
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a report says of a test beside the outcome; outlives the test, and can be sent."""
+
+    nodeid: str
+    #: file, line counted from 0, and name, as pytest has them
+    location: tuple[str, int | None, str]
+    keywords: tuple[str, ...]
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> Place:
+        """That of a collected test."""
+        return cls(item.nodeid, item.location, tuple(item.keywords))
 
 
 def load_reports(config: pytest.Config, result: Message) -> list[Any]:
@@ -90,7 +106,9 @@ def error_reports(item: pytest.Item, text: str) -> list[pytest.TestReport]:
     return [setup, make_report(item, "teardown", "passed", None)]
 
 
-def make_report(item: pytest.Item, when: Any, outcome: Any, text: str | None) -> pytest.TestReport:
+def make_report(
+    item: pytest.Item | Place, when: Any, outcome: Any, text: str | None
+) -> pytest.TestReport:
     """A report of ours about a test, under the test's own id."""
     return pytest.TestReport(
         nodeid=item.nodeid,

@@ -75,7 +75,7 @@ class Selection:
             return False
         return nodeid not in known and nodeid not in self._deselected
 
-    def why_partial(self, session: pytest.Session) -> str:
+    def why_partial(self) -> str:
         """Why this run does not know all tests; empty if it does."""
         if self._partial_arguments():
             return "only some tests of a file were asked for"

@@ -17,7 +17,6 @@ from pytest_instrcount.callgrind.canonical import (
 from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
-from pytest_instrcount.facts import core_count
 from pytest_instrcount.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.settings import Settings
 
@@ -27,9 +26,12 @@ def start_zygote(
     settings: Settings,
     valgrind: str,
     sys_path: Sequence[str],
+    jobs: int,
     options_of_valgrind: Sequence[str] = (),
 ) -> Zygote:
     """Start one that counts instructions, or, where ``valgrind`` is "", one that traces calls.
+
+    It measures ``jobs`` tests at a time.
 
     Raises InstrcountError if there is no room for its files.
     """
@@ -54,7 +56,7 @@ def start_zygote(
         sys_path=list(sys_path),
         presentation=presentation(option),
         timeout=settings.timeout,
-        jobs=core_count(),
+        jobs=jobs,
         options_of_valgrind=tuple(options_of_valgrind),
     )
     return Zygote(setup, scratch)

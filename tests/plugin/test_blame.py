@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-import pytest_instrcount.session
+import pytest_instrcount.counting
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -129,7 +129,7 @@ def test_the_kind_of_the_baseline_decides(suite: Project) -> None:
 
 def test_only_so_many_are_looked_into(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that grew most; what is stored is measured however many there are."""
-    monkeypatch.setattr(pytest_instrcount.session, "MOST_BLAMED", 1)
+    monkeypatch.setattr(pytest_instrcount.counting, "MOST_BLAMED", 1)
     suite.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000}
     asked(suite)
     suite.measure().assert_outcomes(passed=2, failed=2)

@@ -1,0 +1,375 @@
+"""The measuring half of a run: plan, ask, wait, and tell pytest what became of each test."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_instrcount import facts, replay
+from pytest_instrcount.adopting.hooks import group_of
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
+from pytest_instrcount.commands import Commands
+from pytest_instrcount.counts.work import can_count_allocations
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.findings import Findings
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
+from pytest_instrcount.replay import Place
+from pytest_instrcount.report.words import percent
+from pytest_instrcount.selection import Selection
+from pytest_instrcount.settings import MARKER, Settings, settings_for_item
+from pytest_instrcount.starting import start_zygote
+from pytest_instrcount.stash import is_traced
+
+if TYPE_CHECKING:
+    from pytest_instrcount.tracing.run import TracedTests
+
+#: So many tests that regressed are looked into, those that grew most: the others most often have
+#: the same cause.
+MOST_BLAMED = 20
+
+
+class Counting:
+    """The plugin object that measures; its hooks are in the order of the story.
+
+    ``done`` is called once all is measured, never after an interruption. Where pytest-xdist deals
+    out the tests, ``jobs`` are the measurements at a time of this worker, and each test is asked
+    for when its turn comes.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        valgrind: str,
+        sys_path: Sequence[str],
+        findings: Findings,
+        selection: Selection,
+        done: Callable[[pytest.Session], None],
+        jobs: int | None = None,
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._valgrind = valgrind
+        self._sys_path = list(sys_path)
+        self._findings = findings
+        self._selection = selection
+        self._done = done
+        self._dealt = jobs is not None
+        self._jobs = jobs or facts.core_count()
+        self._native = bool(config.option.usepdb or config.option.trace)
+        self._commands = Commands(config)
+        self._packages = facts.Packages()
+        self._zygote: Zygote | None = None
+        self._tracing: TracedTests | None = None
+        self._numbers: dict[str, int] = {}
+        self._chosen: dict[str, Settings] = {}
+        self._items: dict[str, pytest.Item] = {}
+        self._passed: set[str] = set()
+        self._owner = os.getpid()
+
+    # Plan.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Start the zygote; it gets ready while pytest collects."""
+        if self._native:
+            self._findings.note(
+                "nothing is measured under --pdb and --trace: the tests ran natively"
+            )
+            return
+        self._zygote = self._start_zygote(self._valgrind)
+
+    def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
+        try:
+            return start_zygote(
+                self._config, self._settings, valgrind, self._sys_path, self._jobs, options
+            )
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Check all markers, then ask for all measurements at once."""
+        if self._zygote is None:
+            return
+        mistakes = []
+        for item in session.items:
+            if item.get_closest_marker(MARKER) is None:
+                continue
+            settings, wrong = settings_for_item(item, self._settings)
+            mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
+            if not isinstance(item, pytest.Function):
+                mistakes.append(f"{item.nodeid}: only Python test functions can be measured")
+            elif item.nodeid not in self._chosen:
+                self._chosen[item.nodeid] = settings
+                self._items[item.nodeid] = item
+                self._findings.expect(Place.of(item))
+        mistakes += self._findings.budgets.plan(
+            session.items, {nodeid: chosen.budget for nodeid, chosen in self._chosen.items()}
+        )
+        if mistakes:
+            raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+        self._plan_traced(session.items)
+        self._selection.note_measured(self._chosen)
+        if not self._chosen:
+            self._zygote.end()
+            self._zygote = None
+        elif not self._dealt:
+            self._ask(list(self._items.values()))
+
+    def _plan_traced(self, items: Sequence[pytest.Item]) -> None:
+        """The tests whose calls are counted, too; the tracers are imported only if there are some."""
+        if not any(is_traced(item) for item in items):
+            return
+        from pytest_instrcount.tracing.run import TracedTests, find_traced
+
+        traced = find_traced(items)
+        self._selection.note_traced(item.nodeid for item in traced)
+        for item in traced:
+            self._findings.expect(Place.of(item))
+        self._tracing = TracedTests(self._start_zygote(""), traced, self._settings)
+        self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
+        if not self._dealt:
+            self._tracing.ask([item.nodeid for item in traced])
+
+    def _ask(self, items: Sequence[pytest.Item]) -> None:
+        assert self._zygote is not None
+        first = self._zygote.ask([self._order(item) for item in items])
+        self._numbers |= {item.nodeid: number for number, item in enumerate(items, first)}
+
+    def _order(self, item: pytest.Item) -> Order:
+        settings, verbose = self._chosen[item.nodeid], self._config.getoption("verbose", 0)
+        known = self._findings.rulings.made_with(item.nodeid)
+        return order_for(item.nodeid, item.path, settings, known, verbose)
+
+    # Measure.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Around the tests: say what is coming, then measure what one count does not settle."""
+        if self._numbers:
+            number, jobs = len(self._numbers), self._jobs
+            tests = f"{number} test{'' if number == 1 else 's'}"
+            self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
+        try:
+            result = yield
+        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
+            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
+            self.end()
+            raise
+        if self._dealt and (session.shouldfail or session.shouldstop):
+            self.end()  # the controller raises what pytest raises here without pytest-xdist
+            return result
+        try:
+            if self._zygote is not None:
+                measure_layouts(
+                    self._zygote,
+                    self._findings,
+                    lambda nodeid: self._order(self._items[nodeid]),
+                    self._limits_of,
+                    self._say,
+                )
+            self._end_counting()
+            self._attribute()
+            if self._tracing is not None:
+                if self._dealt:
+                    self._tracing.ask(sorted(self._passed))
+                self._tracing.rule(
+                    self._findings,
+                    lambda nodeid: Heartbeat(self._say, nodeid),
+                    self._passed.__contains__,
+                )
+        except ZygoteFailed as error:
+            raise pytest.UsageError(str(error)) from None
+        finally:
+            self.end()
+        if not self._native:
+            self._done(session)
+        return result
+
+    def _limits_of(self, nodeid: str) -> tuple[Limit, Limit | None]:
+        chosen = self._chosen[nodeid]
+        return chosen.max_delta, chosen.max_allocs_delta
+
+    def _attribute(self) -> None:
+        """Find out by Python function what regressed, and what is about to be stored."""
+        if self._settings.blame == "off":
+            return
+        wanted = list(self._findings.rulings.to_attribute(MOST_BLAMED))
+        if not wanted:
+            return
+        from pytest_instrcount.blaming import Blaming
+
+        blaming = Blaming(
+            self._start_zygote,
+            self._settings.blame,
+            self._valgrind,
+            self._config.rootpath,
+        )
+        orders = [
+            (
+                replace(
+                    self._order(self._items[measurement.nodeid]),
+                    warmup=measurement.warmup,
+                    calls=measurement.calls,
+                    pilot=False,
+                ),
+                how,
+            )
+            for measurement, how in wanted
+        ]
+        trees = blaming.measure(orders, self._say, lambda nodeid: Heartbeat(self._say, nodeid))
+        for nodeid, tree in trees.items():
+            self._findings.attribute(nodeid, tree)
+        for note in blaming.notes:
+            self._findings.note(note)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """A measured test ran under Valgrind: its reports are told here. Others run as ever."""
+        if item.nodeid not in self._chosen or self._zygote is None:
+            return None
+        soon = [item]
+        if self._dealt and nextitem is not None and nextitem.nodeid in self._chosen:
+            soon.append(nextitem)
+        # a test that runs a second time (--keep-duplicates) is asked for again
+        self._ask([each for each in soon if each.nodeid not in self._numbers])
+        number = self._numbers.pop(item.nodeid)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        try:
+            answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
+        except ZygoteFailed as error:
+            self.end()
+            raise pytest.UsageError(str(error)) from None
+        if isinstance(answer, Problem):
+            self._report_problem(item, answer)
+        else:
+            self._report_result(item, answer)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        self._finalise_neighbours(item, nextitem)
+        return True
+
+    def _report_problem(self, item: pytest.Item, problem: Problem) -> None:
+        limit = self._chosen[item.nodeid].max_delta
+        self._findings.fail(item.nodeid, limit, problem.why.partition("\n")[0])
+        text = f"instrcount: {problem.why} [{problem.slug}]"
+        if problem.detail:
+            text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
+        remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
+        if (
+            problem.slug == "timeout"
+            and self._chosen[item.nodeid].timeout != self._settings.timeout
+        ):
+            remedy += "    (timeout= in its marker wins)"
+        text += f"\n  fix: {remedy}" if remedy else ""
+        replay.log_reports(item, replay.error_reports(item, text), [])
+
+    def _report_result(self, item: pytest.Item, result: Message) -> None:
+        reports = replay.load_reports(self._config, result)
+        replay.repeat_warnings(self._config, result["warnings"])
+        properties: list[tuple[str, object]] = []
+        group = result["group"] or group_of(item)
+        if group is not None:
+            self._findings.set_group(item.nodeid, group)
+        if result["unused"]:
+            self._findings.note(f"{item.nodeid}: never calls benchmark, so nothing was measured")
+        # A test that failed or was skipped gets no verdict, whatever it had counted by then.
+        elif replay.passed(reports) and "ended" not in result:
+            problem = result["problem"]
+            if not problem and result["counted"] is None:
+                problem = "the process that counts it was killed"
+            what, line, rest = problem.partition("\n")
+            text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
+            try:
+                properties = [] if problem else self._rule(item, result)
+            except InstrcountError as error:
+                text = str(error)
+            if text:
+                limit = self._chosen[item.nodeid].max_delta
+                self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
+                reports = replay.add_error(item, reports, text)
+        replay.show_output(self._config, reports, result["shown"])
+        replay.log_reports(item, reports, properties)
+        replay.end_session_as(result)
+
+    def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
+        """Compare what was counted with the baseline; returns the properties for JUnit."""
+        baseline = self._findings.rulings.baseline(item.nodeid)
+        if isinstance(baseline, InstrcountError):
+            raise baseline
+        self._findings.keep(item.nodeid, result)
+        measurement = measurement_of(item.nodeid, result, self._packages)
+        limits = self._limits_of(item.nodeid)
+        if limits[1] is not None and not can_count_allocations(measurement.profile):
+            raise InstrcountError(
+                "allocations",
+                "this Python has no symbols, so its allocations cannot all be counted",
+                "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
+                "max_allocs_delta out",
+            )
+        if result["threads"]:
+            self._findings.note(
+                f"{item.nodeid}: threads were alive, so it had a process of its own"
+            )
+        ruling = self._findings.rule(measurement, *limits)
+        properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
+        if ruling.delta is not None:
+            properties.append(("instrcount.delta", percent(ruling.delta)))
+        return properties
+
+    def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """End what native tests before this one have set up and the next one does not share."""
+        state: Any = item.session._setupstate
+        if not state.stack:
+            return
+        call = pytest.CallInfo.from_call(
+            lambda: state.teardown_exact(nextitem),
+            when="teardown",
+            reraise=(pytest.exit.Exception, KeyboardInterrupt),
+        )
+        if call.excinfo is not None:
+            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+            item.ihook.pytest_runtest_logreport(report=report)
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Know which tests have passed: of others no calls are compared."""
+        if report.when == "call" and report.passed:
+            self._passed.add(report.nodeid)
+        elif report.failed:
+            self._passed.discard(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """A run that collected nothing has a zygote, too."""
+        self.end()
+
+    def pytest_unconfigure(self) -> None:
+        """Nothing survives the run."""
+        self.end()
+
+    def end(self) -> None:
+        """End everything that was started; a fork of a test ends nothing."""
+        if os.getpid() != self._owner:
+            return
+        self._end_counting()
+        if self._tracing is not None:
+            self._tracing.end()
+
+    def _end_counting(self) -> None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            zygote.end()
+
+    def _say(self, line: str) -> None:
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and self._settings.verbosity >= 0:
+            reporter.ensure_newline()
+            reporter.write_line(line)

@@ -1,0 +1,76 @@
+"""What a run has found out: each count as it comes, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.budgeting import Budgets
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.call_rulings import CallRulings, TracedCount
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.replay import Place
+
+
+@dataclass(slots=True)
+class Findings:
+    """Takes what is measured, wherever that was."""
+
+    rulings: Rulings
+    calls: CallRulings
+    budgets: Budgets
+    keeper: Keeper
+    #: nodeid -> where a test stands that was to be measured or traced
+    places: dict[str, Place] = field(default_factory=dict)
+    #: nodeid -> the group that a benchmark is in
+    groups: dict[str, str] = field(default_factory=dict)
+    #: to be said below the table
+    notes: list[str] = field(default_factory=list)
+
+    def expect(self, place: Place) -> None:
+        """A test is to be measured or traced."""
+        self.places[place.nodeid] = place
+
+    def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
+        """A test has no count; why."""
+        self.rulings.fail(nodeid, limit, reason)
+
+    def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:
+        """A test was counted, or more is known of its count."""
+        self.budgets.note(measurement)
+        return self.rulings.rule(measurement, limit, allocs)
+
+    def keep(self, nodeid: str, answer: Mapping[str, Any]) -> None:
+        """Keep the profile in an answer, if the user wants that."""
+        self.keeper.counted(nodeid, answer)
+
+    def attribute(self, nodeid: str, tree: CallTree) -> None:
+        """What a test is made of by Python function."""
+        self.rulings.attribute(nodeid, tree)
+        self.keeper.attributed(nodeid, tree)
+
+    def rule_calls(self, count: TracedCount) -> None:
+        """The calls of a traced test were counted."""
+        try:
+            self.calls.rule(count)
+        except InstrcountError as error:
+            reason = str(error).removeprefix("instrcount: ")
+            self.calls.fail(count.table.nodeid, count.limit, reason)
+
+    def fail_calls(self, nodeid: str, limit: Limit, reason: str) -> None:
+        """The calls of a traced test could not be counted; why."""
+        self.calls.fail(nodeid, limit, reason)
+
+    def set_group(self, nodeid: str, group: str) -> None:
+        """A test is a benchmark of a group."""
+        self.groups[nodeid] = group
+
+    def note(self, line: str) -> None:
+        """Something is to be said below the table."""
+        self.notes.append(line)

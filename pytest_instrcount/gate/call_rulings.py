@@ -1,0 +1,105 @@
+"""The rulings on traced tests: each table of calls against the stored one, then what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pytest_instrcount.gate.calls import CallStore, CallTable, judge_calls
+from pytest_instrcount.gate.gate import Verdict, should_write
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import CallsResult
+from pytest_instrcount.gate.rulings import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCount:
+    """How often each function was called in a test, and what is allowed."""
+
+    table: CallTable
+    limit: Limit
+    memory_limit: Limit | None = None
+    #: ceilings that were passed: pattern, ceiling, calls
+    too_many: tuple[tuple[str, int, int], ...] = ()
+    #: functions that were called differently often in two repetitions
+    varying: tuple[str, ...] = ()
+    #: the calls as an indented tree
+    branches: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class CallRulings:
+    """Collects one result per traced test. Writes tables only when told to."""
+
+    store: CallStore
+    policy: Policy
+    results: dict[str, CallsResult] = field(default_factory=dict)
+    #: tables whose tests are gone
+    stale: dict[str, CallsResult] = field(default_factory=dict)
+    _tables: dict[str, CallTable] = field(default_factory=dict)
+
+    def rule(self, count: TracedCount) -> CallsResult:
+        """Judge one table. Raises InstrcountError as `CallStore.read` does."""
+        nodeid = count.table.nodeid
+        if count.varying:
+            result = CallsResult(
+                nodeid, Verdict.nondeterministic, None, None, count.limit, varying=count.varying
+            )
+            self.results[nodeid] = result
+            return result
+        compared = judge_calls(
+            self.store.read(nodeid), count.table, count.limit, count.too_many, count.memory_limit
+        )
+        result = CallsResult(
+            nodeid,
+            compared.verdict,
+            compared.after,
+            compared.before,
+            count.limit,
+            delta=compared.delta,
+            changes=compared.changes,
+            differences=compared.differences,
+            too_many=compared.too_many,
+            memory=compared.memory,
+            memory_limit=count.memory_limit,
+            branches=count.branches,
+        )
+        self._tables[nodeid] = count.table
+        self.results[nodeid] = result
+        return result
+
+    def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
+        """Record a test whose calls could not be counted, and why."""
+        self.results[nodeid] = CallsResult(nodeid, Verdict.failed, None, None, limit, reason=reason)
+
+    def write(self) -> int:
+        """Store what the policy says; returns how many files changed."""
+        if self.policy.update is None:
+            return 0
+        changed = 0
+        for nodeid, table in self._tables.items():
+            result = self.results[nodeid]
+            known = result.baseline_calls is not None
+            if not result.too_many and should_write(result.verdict, self.policy.update, known):
+                written = self.store.write(table)
+                changed += written
+                self.results[nodeid] = replace(result, written=written)
+        return changed
+
+    def failing(self) -> list[CallsResult]:
+        """The results that fail the run."""
+        return self.policy.failing(self.results.values())
+
+    def compared(self) -> bool:
+        """Whether any table was compared with a stored one."""
+        return any(result.delta is not None for result in self.results.values())
+
+    def find_stale(self, is_stale: Callable[[str], bool], limit: Limit) -> list[Path]:
+        """Record tables whose test is gone, or is no longer traced; returns their files."""
+        gone = []
+        for path, owner in self.store.list():
+            if is_stale(owner):
+                gone.append(path)
+                self.stale[owner] = CallsResult(owner, Verdict.stale, None, None, limit)
+        return gone

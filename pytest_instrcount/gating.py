@@ -1,0 +1,236 @@
+"""The judging half of a run: fail what is to fail, store what is to be stored, report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount import replay
+from pytest_instrcount.budgeting import Budgets
+from pytest_instrcount.bundling import Bundler
+from pytest_instrcount.commands import Commands
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.findings import Findings
+from pytest_instrcount.gate.baseline import Store
+from pytest_instrcount.gate.call_rulings import CallRulings
+from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.replay import Place
+from pytest_instrcount.report.budgets import budget_word, render_budget_failure
+from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
+from pytest_instrcount.report.runner import write_reports
+from pytest_instrcount.report.text import render_failure, render_header, render_summary
+from pytest_instrcount.report.trees import with_notes_on_trees
+from pytest_instrcount.selection import Selection
+from pytest_instrcount.settings import Settings
+
+#: Set on the report that fails a test for its count.
+VERDICT_ATTRIBUTE = "instrcount_verdict"
+
+
+def find_with(
+    config: pytest.Config,
+    settings: Settings,
+    store: Store,
+    environment: Mapping[str, str],
+    keeper: Keeper,
+) -> Findings:
+    """Findings that are held against the baselines of a store."""
+    policy = Policy(
+        missing="fail" if settings.missing_fails else "note",
+        incomparable=settings.incomparable,  # type: ignore[arg-type]
+        improved=settings.improved,  # type: ignore[arg-type]
+        update=settings.policy if settings.update else None,  # type: ignore[arg-type]
+    )
+    return Findings(
+        Rulings(store, environment, policy, hold=settings.bundle is not None),
+        CallRulings(CallStore(store), policy),
+        Budgets(config.rootpath, Commands(config).measure),
+        keeper,
+    )
+
+
+class Gate:
+    """The plugin object that decides and reports; ``close`` does it once all is measured.
+
+    ``header`` is what the line at the top of the run says, as name -> value.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        findings: Findings,
+        selection: Selection,
+        bundler: Bundler,
+        header: Mapping[str, str],
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._findings = findings
+        self._rulings = findings.rulings
+        self._calls = findings.calls
+        self._selection = selection
+        self._bundler = bundler
+        self._header = header
+        self._commands = Commands(config)
+        self._summary: RunSummary | None = None
+
+    def pytest_report_header(self) -> str:
+        """One line that names the tools."""
+        folder = os.path.relpath(self._settings.baseline_dir, self._config.rootpath)
+        return render_header({**self._header, "baselines": f"in {folder}"})
+
+    # Gate and store.
+
+    def close(self, session: pytest.Session) -> None:
+        """Store what is to be stored, and fail each test that is to fail with a report of its own."""
+        settings, findings, keeper = self._settings, self._findings, self._findings.keeper
+        stale = self._find_stale()
+        if settings.update:
+            try:
+                self._rulings.write()
+                self._calls.write()
+            except InstrcountError as error:
+                raise pytest.UsageError(str(error)) from None
+        for result in self._rulings.failing():
+            if result.verdict is Verdict.failed:  # told already, as an error
+                self._bundle(result, render_failure(result, ""))
+                continue
+            calls = self._calls.results.get(result.nodeid)
+            if calls is not None:
+                result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
+            result = keeper.failed(result, self._rulings.baseline(result.nodeid))
+            lines = render_failure(result, self._commands.accept(result.nodeid))
+            self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
+            self._bundle(result, lines)
+        for calls in self._calls.failing():
+            lines = render_calls_failure(calls, self._commands.accept(calls.nodeid))
+            self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
+            self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+        for budget in findings.budgets.judge():
+            text = "\n".join(render_budget_failure(budget))
+            self._report_verdict(budget.nodeid, budget_word(budget), text)
+        findings.notes += keeper.notes()
+        findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
+        if settings.prune:
+            self._prune(stale)
+        if self._compared_nothing() and not session.testsfailed:
+            fix = self._update_command()
+            if not findings.places:
+                fix = "pytest without --instrcount: no test with a marker of it was selected"
+            raise pytest.UsageError(
+                "instrcount: this run compared no test with a baseline, and CI is set "
+                f"[nothing-compared]\n  fix: {fix}"
+            )
+
+    def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
+        found = self._rulings.baseline(result.nodeid)
+        self._bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
+
+    def _report_verdict(self, nodeid: str, verdict: str, text: str) -> None:
+        """One more report of this test, which fails it."""
+        place: Place = self._findings.places[nodeid]
+        report = replay.make_report(place, "call", "failed", text)
+        report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)
+        self._config.hook.pytest_runtest_logreport(report=report)
+
+    def _compared_nothing(self) -> bool:
+        """Whether a gate in CI passes on nothing; an update and a prune are no gates."""
+        settings, findings = self._settings, self._findings
+        gate = settings.ci and not settings.update and not settings.prune
+        compared = (
+            self._calls.compared() or self._rulings.compared() or bool(findings.budgets.results)
+        )
+        return gate and not compared
+
+    def _find_stale(self) -> list[Path]:
+        limit = self._settings.max_delta
+        return [
+            *self._rulings.stale(self._selection.is_stale, limit),
+            *self._calls.find_stale(self._selection.is_stale_table, limit),
+        ]
+
+    def _prune(self, stale: list[Path]) -> None:
+        partial = self._selection.why_partial()
+        if partial:
+            raise pytest.UsageError(
+                f"instrcount: nothing was pruned, since {partial} [prune-partial]\n"
+                "  fix: pytest --instrcount-prune"
+            )
+        for path in stale:
+            try:
+                self._rulings.store.delete(path)
+            except InstrcountError as error:
+                raise pytest.UsageError(str(error)) from None
+            self._findings.note(f"deleted {os.path.relpath(path, self._config.rootpath)}")
+
+    # Report.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
+        """Verdict reports have a letter and a word of their own, and count as failures."""
+        verdict = getattr(report, VERDICT_ATTRIBUTE, None)
+        return None if verdict is None else ("failed", "I", verdict.upper())
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
+        """Write the reports, once all is on the terminal: one that cannot be written ends the run."""
+        result = yield
+        try:
+            write_reports(self._settings.reports, self._summarise(), self._rulings.store.path)
+            self._findings.keeper.finish()
+            self._bundler.finish()
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table, the notes, and the command to type next."""
+        width = min(80, terminalreporter._tw.fullwidth)
+        lines = render_summary(self._summarise(), self._settings.verbosity, width)
+        if lines and self._settings.verbosity >= 0:
+            terminalreporter.ensure_newline()  # else it comes below the title
+            terminalreporter.section("instrcount", "-")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+    def _summarise(self) -> RunSummary:
+        if self._summary is None:
+            findings = self._findings
+            results = tuple(self._rulings.results.values())
+            self._summary = RunSummary(
+                results=results,
+                environment=self._rulings.environment,
+                groups=findings.groups,
+                notes=tuple(findings.notes),
+                update_command=self._update_command(),
+                updating=self._settings.update,
+                title=self._config.rootpath.name,
+                blame=self._settings.blame,
+                traces=(*self._calls.results.values(), *self._calls.stale.values()),
+                budgets=tuple(findings.budgets.results),
+            )
+            self._summary = with_notes_on_trees(self._summary, self._settings.reports)
+        return self._summary
+
+    def _update_command(self) -> str:
+        """The command that accepts what this run has measured."""
+        found: dict[str, list[Verdict]] = {}
+        for result in self._rulings.results.values():
+            if not result.written:
+                typed = self._commands.typed(result.nodeid)
+                found.setdefault(typed, []).append(result.verdict)
+        for calls in self._calls.results.values():
+            if not calls.written:  # no update settles a ceiling
+                verdict = Verdict.failed if calls.too_many else calls.verdict
+                found.setdefault(self._commands.typed(calls.nodeid), []).append(verdict)
+        return self._commands.accept_run(found)
