@@ -107,6 +107,18 @@ class Budgets:
             mistakes += [f"{nodeid}: the instrcount marker: {each}" for each in wrong]
         return mistakes
 
+    def plans(self) -> tuple[Any, ...]:
+        """What `plan` has found, for the `adopt` of another process."""
+        families = [
+            (family.function, family.allowed, family.members) for family in self._families.values()
+        ]
+        return self._budgets, self._others, families
+
+    def adopt(self, plans: tuple[Any, ...]) -> None:
+        """Know the budgets that another process has found."""
+        self._budgets, self._others, families = plans
+        self._families = dict(enumerate(_Family(*family) for family in families))
+
     def _find_other(
         self, nodeid: str, name: str, nodeids: Iterable[str], measured: Mapping[str, Budget]
     ) -> list[str]:

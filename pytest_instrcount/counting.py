@@ -24,7 +24,7 @@ from pytest_instrcount.replay import Place
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import MARKER, Settings, settings_for_item
-from pytest_instrcount.starting import start_zygote
+from pytest_instrcount.starting import Surroundings, start_zygote
 from pytest_instrcount.stash import is_traced
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ MOST_BLAMED = 20
 class Counting:
     """The plugin object that measures; its hooks are in the order of the story.
 
-    ``done`` is called once all is measured, never after an interruption. Where pytest-xdist deals
-    out the tests, ``jobs`` are the measurements at a time of this worker, and each test is asked
-    for when its turn comes.
+    ``done`` is called once all is measured, never after an interruption; ``say`` takes a line for
+    people. ``dealt``: this is a worker of pytest-xdist, which learns test by test which ones are
+    its own. ``prepare`` is given the tests before they are planned.
     """
 
     def __init__(
@@ -48,20 +48,26 @@ class Counting:
         config: pytest.Config,
         settings: Settings,
         valgrind: str,
-        sys_path: Sequence[str],
+        surroundings: Surroundings,
         findings: Findings,
         selection: Selection,
         done: Callable[[pytest.Session], None],
-        jobs: int | None = None,
+        *,
+        say: Callable[[str], None],
+        dealt: bool = False,
+        jobs: int = 0,
+        prepare: Callable[[Sequence[pytest.Item]], None] = lambda items: None,
     ) -> None:
         self._config = config
         self._settings = settings
         self._valgrind = valgrind
-        self._sys_path = list(sys_path)
+        self._surroundings = surroundings
         self._findings = findings
         self._selection = selection
         self._done = done
-        self._dealt = jobs is not None
+        self._say = say
+        self._dealt = dealt
+        self._prepare = prepare
         self._jobs = jobs or facts.core_count()
         self._native = bool(config.option.usepdb or config.option.trace)
         self._commands = Commands(config)
@@ -89,15 +95,17 @@ class Counting:
     def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
         try:
             return start_zygote(
-                self._config, self._settings, valgrind, self._sys_path, self._jobs, options
+                self._config, self._settings, valgrind, self._surroundings, self._jobs, options
             )
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
 
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Check all markers, then ask for all measurements at once."""
         if self._zygote is None:
             return
+        self._prepare(session.items)
         mistakes = []
         for item in session.items:
             if item.get_closest_marker(MARKER) is None:
@@ -270,7 +278,7 @@ class Counting:
         ):
             remedy += "    (timeout= in its marker wins)"
         text += f"\n  fix: {remedy}" if remedy else ""
-        replay.log_reports(item, replay.error_reports(item, text), [])
+        replay.log_reports(item.ihook, replay.error_reports(item, text), [])
 
     def _report_result(self, item: pytest.Item, result: Message) -> None:
         reports = replay.load_reports(self._config, result)
@@ -297,7 +305,7 @@ class Counting:
                 self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
                 reports = replay.add_error(item, reports, text)
         replay.show_output(self._config, reports, result["shown"])
-        replay.log_reports(item, reports, properties)
+        replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(result)
 
     def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
@@ -367,9 +375,3 @@ class Counting:
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             zygote.end()
-
-    def _say(self, line: str) -> None:
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and self._settings.verbosity >= 0:
-            reporter.ensure_newline()
-            reporter.write_line(line)

@@ -14,7 +14,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
-from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.keeping import Keeper, joined_dumps
 from pytest_instrcount.replay import Place
 
 
@@ -48,7 +48,10 @@ class Findings:
 
     def keep(self, nodeid: str, answer: Mapping[str, Any]) -> None:
         """Keep the profile in an answer, if the user wants that."""
-        self.keeper.counted(nodeid, answer)
+        if self.keeper.folder is not None:
+            profile = joined_dumps(nodeid, answer)
+            if profile is not None:
+                self.keeper.keep(nodeid, profile)
 
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """What a test is made of by Python function."""

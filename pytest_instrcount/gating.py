@@ -84,6 +84,13 @@ class Gate:
         self._commands = Commands(config)
         self._summary: RunSummary | None = None
 
+    def say(self, line: str) -> None:
+        """A line for people, while the run goes on."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and self._settings.verbosity >= 0:
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
     def pytest_report_header(self) -> str:
         """One line that names the tools."""
         folder = os.path.relpath(self._settings.baseline_dir, self._config.rootpath)

@@ -42,6 +42,16 @@ def kept_path(folder: Path, nodeid: str, suffix: str) -> Path:
     return folder.joinpath(*folder_parts(nodeid), name)
 
 
+def joined_dumps(nodeid: str, answer: Mapping[str, Any]) -> bytes | None:
+    """The dumps of an answer as the one file that they are parts of; None if they are damaged."""
+    dumps = [Path(path) for path in answer["dumps"][:-1]]  # the last is that of the switch alone
+    told = ["Side: now", counted_calls(answer["counted"][1])]
+    try:
+        return join_dumps(dumps, header_lines(printable(nodeid), told)) if dumps else None
+    except (InstrcountError, OSError):  # it is about to be read, and told
+        return None
+
+
 @dataclass(slots=True)
 class Keeper:
     """Keeps the profiles of a run in a folder; without a folder it does nothing.
@@ -67,17 +77,9 @@ class Keeper:
         except (OSError, ValueError) as error:
             raise _unwritable(self.folder, error) from error
 
-    def counted(self, nodeid: str, result: Mapping[str, Any]) -> None:
-        """Keep the dumps of an answer, as the one file that they are parts of."""
-        dumps = [
-            Path(path) for path in result["dumps"][:-1]
-        ]  # the last is that of the switch alone
-        if self.folder is None or not dumps:
-            return
-        told = ["Side: now", counted_calls(result["counted"][1])]
-        if not self._write(
-            nodeid, COUNTED, lambda: join_dumps(dumps, header_lines(printable(nodeid), told))
-        ):
+    def keep(self, nodeid: str, profile: bytes) -> None:
+        """Keep what a test was counted at, as `joined_dumps` makes it."""
+        if self.folder is None or not self._write(nodeid, COUNTED, lambda: profile):
             return
         self._kept.add(nodeid)
         for suffix in (BASELINE, PYTHON, PYTHON_BASELINE):  # of a run before

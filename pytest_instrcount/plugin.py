@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_instrcount.stash import COUNTING, INSIDE, is_traced
+from pytest_instrcount.stash import COUNTING, INSIDE, MISTAKES, is_traced
 
 if TYPE_CHECKING:
     from pytest_instrcount.fixture import InstrCount
@@ -19,8 +19,6 @@ HERE = __file__.removesuffix("plugin.py")
 
 #: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
 STARTED_WITH = tuple(sys.path)
-#: In a worker's output: what is wrong with traces; without lone surrogates, which execnet refuses.
-MISTAKES = "instrcount_mistakes"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,9 +75,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
         watch_run(config)
     if wants_to_measure(config):
-        from pytest_instrcount.session import start_measuring
-
-        start_measuring(config, STARTED_WITH)
+        # the controller of pytest-xdist measures nothing, and its workers write nothing
+        if hasattr(config, "workerinput"):
+            from pytest_instrcount.xdist.worker import start_worker as start
+        elif getattr(config.option, "dist", "no") != "no":
+            from pytest_instrcount.xdist.controller import start_controller as start
+        else:
+            from pytest_instrcount.session import start_measuring as start
+        start(config, STARTED_WITH)
 
 
 def wants_to_measure(config: pytest.Config) -> bool:

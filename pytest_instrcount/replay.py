@@ -51,13 +51,14 @@ def _restored(data: Message) -> Message:
     )
 
 
-def log_reports(
-    item: pytest.Item, reports: list[Any], properties: list[tuple[str, object]]
-) -> None:
-    """Log a test's reports; the properties go to JUnit, which reads the last of them."""
+def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, object]]) -> None:
+    """Log a test's reports; the properties go to JUnit, which reads the last of them.
+
+    ``ihook``: the hooks of the test, ``item.ihook``.
+    """
     for report in reports:
         report.user_properties = [*report.user_properties, *properties]
-        item.ihook.pytest_runtest_logreport(report=report)
+        ihook.pytest_runtest_logreport(report=report)
 
 
 def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
@@ -100,7 +101,7 @@ def repeat_warnings(config: pytest.Config, recorded: list[Message]) -> None:
         )
 
 
-def error_reports(item: pytest.Item, text: str) -> list[pytest.TestReport]:
+def error_reports(item: pytest.Item | Place, text: str) -> list[pytest.TestReport]:
     """Reports of a test that could not be run to its end: an error, then an empty teardown."""
     setup = make_report(item, "setup", "failed", text)
     return [setup, make_report(item, "teardown", "passed", None)]

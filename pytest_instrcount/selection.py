@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -27,6 +27,9 @@ def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, ski
         items[:] = chosen
 
 
+_FACTS = ("files", "measured", "traced", "deselected", "broken")
+
+
 class Selection:
     """Listens to collection. A baseline is stale only where its file was collected whole, or is gone."""
 
@@ -48,6 +51,15 @@ class Selection:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Note what -k, -m, --lf or --deselect left out."""
         self._deselected.update(item.nodeid for item in items)
+
+    def facts(self) -> dict[str, frozenset[str]]:
+        """What a run knows of its tests, by name; ids."""
+        return {name: frozenset(getattr(self, f"_{name}")) for name in _FACTS}
+
+    def learn(self, facts: Mapping[str, frozenset[str]]) -> None:
+        """Know what another process has collected."""
+        for name in _FACTS:
+            getattr(self, f"_{name}").update(facts[name])
 
     def note_measured(self, nodeids: Iterable[str]) -> None:
         """The tests of this run that are measured."""

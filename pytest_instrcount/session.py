@@ -18,6 +18,7 @@ from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import load_settings
+from pytest_instrcount.starting import Surroundings
 from pytest_instrcount.tracing.settings import load_trace_settings
 
 
@@ -25,12 +26,6 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
     settings = load_settings(config)
     option = config.option
-    workers = getattr(option, "numprocesses", None) or getattr(option, "dist", "no") != "no"
-    if workers or hasattr(config, "workerinput"):
-        raise pytest.UsageError(
-            "instrcount: --instrcount does not run under pytest-xdist yet; it uses all cores by "
-            "itself [xdist]\n  fix: pytest --instrcount -n 0"
-        )
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return
     keeper = Keeper(settings.keep, config.invocation_params.dir)
@@ -53,7 +48,16 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     findings = find_with(config, settings, Store(settings.baseline_dir, key), environment, keeper)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, header)
-    counting = Counting(config, settings, valgrind, sys_path, findings, selection, gate.close)
+    counting = Counting(
+        config,
+        settings,
+        valgrind,
+        Surroundings.here(config, sys_path),
+        findings,
+        selection,
+        gate.close,
+        say=gate.say,
+    )
     config.pluginmanager.register(selection, "instrcount-selection")
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(counting, "instrcount-run")

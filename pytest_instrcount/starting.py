@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -21,11 +23,27 @@ from pytest_instrcount.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.settings import Settings
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a test finds around it, apart from what pytest was told."""
+
+    #: ``sys.path`` before pytest and its plugins add to it
+    sys_path: Sequence[str]
+    #: the working folder
+    folder: Path
+    environment: Mapping[str, str]
+
+    @classmethod
+    def here(cls, config: pytest.Config, sys_path: Sequence[str]) -> Surroundings:
+        """Those of this process."""
+        return cls(sys_path, config.invocation_params.dir, os.environ)
+
+
 def start_zygote(
     config: pytest.Config,
     settings: Settings,
     valgrind: str,
-    sys_path: Sequence[str],
+    surroundings: Surroundings,
     jobs: int,
     options_of_valgrind: Sequence[str] = (),
 ) -> Zygote:
@@ -42,9 +60,9 @@ def start_zygote(
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
-            os.environ, settings.let_through, sys.executable, scratch.path
+            surroundings.environment, settings.let_through, sys.executable, scratch.path
         ),
-        folder=str(config.invocation_params.dir),
+        folder=str(surroundings.folder),
         options=canonical_options(
             option,
             config.rootpath,
@@ -53,7 +71,7 @@ def start_zygote(
             lambda name: has_ini(config, name),
         ),
         args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
-        sys_path=list(sys_path),
+        sys_path=list(surroundings.sys_path),
         presentation=presentation(option),
         timeout=settings.timeout,
         jobs=jobs,

@@ -11,6 +11,9 @@ import pytest
 INSIDE = pytest.StashKey[bool]()
 #: Makes the fixture that counts; present only while a test is measured.
 COUNTING = pytest.StashKey[Callable[[pytest.FixtureRequest], Any]]()
+#: In the output of a worker of pytest-xdist: what is wrong and ends the run. Without lone surrogates,
+#: which execnet refuses.
+MISTAKES = "instrcount_mistakes"
 #: On an item: its `tracing.TraceProfile`, made when it is first asked for.
 TRACE = pytest.StashKey[Any]()
 #: On an item: its `adopting.Benchmark`, if it takes one.

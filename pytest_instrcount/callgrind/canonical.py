@@ -66,6 +66,12 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "tx": [],
     "px": [],
     "looponfail": False,
+    "rsyncdir": [],
+    "rsyncignore": [],
+    "testrunuid": None,
+    "maxworkerrestart": None,
+    "loadscopereorder": True,
+    "maxschedchunk": None,
     # pytest-cov, pytest-rerunfailures, pytest-randomly, pytest-html, pytest-json-report
     "cov_source": [],
     "no_cov": True,
@@ -100,8 +106,8 @@ _FIXED_INI = {
 }
 
 
-#: There only if given: the count of ``-q``.
-_SOMETIMES = ("quiet",)
+#: There only sometimes: with ``-q``, in a worker of pytest-xdist.
+_SOMETIMES = ("quiet", "loadgroup")
 
 
 def canonical_options(

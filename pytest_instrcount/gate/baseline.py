@@ -67,8 +67,14 @@ def read_baseline(path: Path, nodeid: str) -> Missing | Found:
     >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
     Missing()
     """
-    found = load_baseline(path, nodeid)
-    if isinstance(found, Found) and found.baseline.nodeid != nodeid:
+    text = read_text(path, nodeid)
+    return Missing() if text is None else found_in(text, path, nodeid)
+
+
+def found_in(text: str, path: Path, nodeid: str) -> Found:
+    """The baseline of one test in a text that was read from ``path``. Raises as `read_baseline`."""
+    found = Found(parse_baseline(text, path, nodeid))
+    if found.baseline.nodeid != nodeid:
         other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
         raise InstrcountError(
             "baseline-mismatch",

@@ -107,21 +107,6 @@ def test_no_proc(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     check(project.measure(), "reads /proc", "[no-proc]")
 
 
-@pytest.mark.parametrize("args", [("-n2",), ("-n", "auto"), ("--dist=load", "--tx=2*popen")])
-def test_xdist_is_refused(
-    project: Project, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
-) -> None:
-    """With workers: exit 4 and what to type; the marker and the fixture go on working there."""
-    pytest.importorskip("xdist")
-    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
-    project.write(MARKED)
-    check(project.measure(*args), "does not run under pytest-xdist", "[xdist]")
-    assert not project.valgrind.started
-    result = project.measure("-n0")
-    result.assert_outcomes(passed=2)
-    assert len(project.valgrind.started) == 1
-
-
 def test_no_zygote(project: Project) -> None:
     """The run ends with its reason, exit 4, and writes nothing."""
     project.valgrind.dead = "pytest cannot run under Valgrind here: out of memory"

@@ -1,0 +1,1 @@
+"""``--instrcount`` under pytest-xdist: workers measure; the controller reads, compares and writes."""

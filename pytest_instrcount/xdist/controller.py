@@ -1,0 +1,289 @@
+"""The controller of pytest-xdist: reads baselines for the workers, compares, writes, reports."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+
+from pytest_instrcount import facts, replay
+from pytest_instrcount.bundling import Bundler
+from pytest_instrcount.commands import Commands
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.findings import Findings
+from pytest_instrcount.gate.baseline import Store, read_text
+from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.names import env_key, safe_part
+from pytest_instrcount.gating import Gate, find_with
+from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.replay import Place
+from pytest_instrcount.selection import Selection
+from pytest_instrcount.settings import Settings, load_settings
+from pytest_instrcount.tracing.settings import load_trace_settings
+from pytest_instrcount.xdist.mail import (
+    CHANNEL,
+    SURROUNDINGS,
+    SYS_PATH,
+    Hello,
+    Planned,
+    Stored,
+    pack,
+    unpack,
+)
+from pytest_instrcount.xdist.surroundings import tell_surroundings
+
+
+def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
+    """Read the settings and register the run. Raises pytest.UsageError."""
+    settings = load_settings(config)
+    keeper = Keeper(settings.keep, config.invocation_params.dir)
+    here = {
+        "CPython": ".".join(map(str, sys.version_info[:3])),
+        "tracer": load_trace_settings(config).backend_name,
+    }
+    try:
+        if all(map(_is_here, config.getoption("tx"))):
+            here = {"valgrind": facts.find_valgrind(settings.valgrind)[1], **here}
+        else:
+            here = {"tests": "measured by workers elsewhere"}
+        keeper.prepare()
+        words = tuple(map(str, config.invocation_params.args))
+        versions = {"valgrind": here.get("valgrind", "?"), "pytest": pytest.__version__}
+        bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
+        bundler.prepare()
+    except InstrcountError as error:
+        raise pytest.UsageError(str(error)) from None
+    key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
+    findings = find_with(config, settings, Store(settings.baseline_dir, key), {}, keeper)
+    selection = Selection(config)
+    gate = Gate(config, settings, findings, selection, bundler, here)
+    controller = Controller(config, settings, findings, selection, gate, sys_path)
+    config.pluginmanager.register(gate, "instrcount-gate")
+    config.pluginmanager.register(controller, "instrcount-run")
+
+
+def _is_here(spec: str) -> bool:
+    """Whether a worker runs this very Python: "popen", "2*popen"."""
+    return spec.rpartition("*")[2].split("//") == ["popen"]
+
+
+class Controller:
+    """The plugin object that takes what workers send, and judges once they are done."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        findings: Findings,
+        selection: Selection,
+        gate: Gate,
+        sys_path: Sequence[str],
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._findings = findings
+        self._selection = selection
+        self._gate = gate
+        self._sys_path = list(sys_path)
+        self._commands = Commands(config)
+        self._post: queue.Queue[tuple[str, tuple[Any, ...]]] = queue.Queue()
+        self._first: tuple[str, Hello] | None = None
+        self._order: tuple[str, ...] = ()
+        #: worker -> the tests that it has begun, until all of them are settled
+        self._begun: dict[str, set[str]] = {}
+        self._passed: set[str] = set()
+        self._failed: set[str] = set()
+        #: nodeid -> worker, count and calls of its first count
+        self._counts: dict[str, tuple[str, int, int]] = {}
+        #: nodeid -> what two workers do not agree on
+        self._disputed: dict[str, str] = {}
+
+    # The post.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give a worker a channel of its own, and where a run without it would import from."""
+        channel = node.gateway.newchannel()
+        worker = node.gateway.id
+        channel.setcallback(partial(self._receive, channel, worker))
+        node.workerinput[CHANNEL] = channel
+        if node.gateway.spec.popen and not node.gateway.spec.chdir:
+            node.workerinput[SYS_PATH] = self._sys_path
+        else:
+            node.workerinput[SURROUNDINGS] = tell_surroundings(
+                self._sys_path, self._config.invocation_params.dir, self._config.rootpath
+            )
+
+    def _receive(self, channel: Any, worker: str, data: bytes) -> None:
+        """In a thread of execnet: answer questions; all else waits until pytest looks."""
+        try:
+            message = unpack(data)
+            if message[0] == "read":
+                channel.send(pack(self._read(*message[1:])))
+            elif message[0] == "say":
+                self._gate.say(f"{message[1]} ({worker})")
+            else:
+                self._post.put((worker, message))
+        except Exception as error:
+            self._post.put((worker, ("broken", str(error))))
+
+    def _read(self, key: str, nodeid: str) -> Stored:
+        store = Store(self._settings.baseline_dir, safe_part(key))
+        path = store.path(nodeid)
+        try:
+            return Stored(str(path), read_text(path, nodeid))
+        except InstrcountError as error:
+            return Stored(str(path), None, (error.slug, error.why, error.fix))
+
+    def _take_post(self) -> None:
+        while True:
+            try:
+                worker, (kind, *said) = self._post.get_nowait()
+            except queue.Empty:
+                return
+            take = self._takers.get(kind)
+            if take is None:
+                raise pytest.UsageError(
+                    f"instrcount: worker {worker} sent what cannot be read: "
+                    f"{said[0] if kind == 'broken' else kind} [xdist]\n"
+                    "  fix: install the same release of pytest-instrcount for all workers"
+                )
+            take(self, worker, *said)
+
+    def _hello(self, worker: str, hello: Hello) -> None:
+        if self._first is None:
+            self._first = worker, hello
+            rulings = self._findings.rulings
+            rulings.environment = hello.environment
+            rulings.store = Store(self._settings.baseline_dir, safe_part(hello.key))
+            self._findings.calls.store = CallStore(rulings.store)
+            return
+        first, known = self._first
+        differing = [
+            f"{name}: {known.environment.get(name)} ({first}), {value} ({worker})"
+            for name, value in hello.environment.items()
+            if known.environment.get(name) != value
+        ]
+        if differing:
+            lines = "\n".join(differing)
+            raise pytest.UsageError(
+                "instrcount: the workers differ, so their counts could not be compared with one "
+                f"set of baselines [workers-differ]\n{lines}\n"
+                "  fix: run each machine or Python by itself, and merge what they write: "
+                "python -m pytest_instrcount merge"
+            )
+
+    def _planned(self, worker: str, planned: Planned) -> None:
+        self._order = planned.nodeids
+        self._selection.learn(planned.selection)
+        self._findings.budgets.adopt(planned.budgets)
+
+    def _started(self, worker: str, place: Place) -> None:
+        self._findings.expect(place)
+        self._begun.setdefault(worker, set()).add(place.nodeid)
+
+    def _counted(
+        self, worker: str, measurement: Measurement, limit: Limit, allocs: Limit | None
+    ) -> None:
+        nodeid, count = measurement.nodeid, (measurement.total_ir, measurement.calls)
+        other, *known = self._counts.setdefault(nodeid, (worker, *count))
+        if other != worker and tuple(known) != count:
+            counts = [f"{total} of {calls} calls" for total, calls in (known, count)]
+            self._disputed[nodeid] = f"{other} counted {counts[0]}, {worker} {counts[1]}"
+        self._findings.rule(measurement, limit, allocs)
+
+    def _settled(self, worker: str) -> None:
+        self._begun.pop(worker, None)
+
+    _takers: ClassVar[Mapping[str, Callable[..., None]]] = {
+        "hello": _hello,
+        "planned": _planned,
+        "started": _started,
+        "counted": _counted,
+        "settled": _settled,
+        "failed": lambda self, _, *said: self._findings.fail(*said),
+        "kept": lambda self, _, *said: self._findings.keeper.keep(*said),
+        "tree": lambda self, _, *said: self._findings.attribute(*said),
+        "calls": lambda self, _, count: self._findings.rule_calls(count),
+        "calls-failed": lambda self, _, *said: self._findings.fail_calls(*said),
+        "group": lambda self, _, *said: self._findings.set_group(*said),
+        "note": lambda self, _, line: self._note(line),
+    }
+
+    def _note(self, line: str) -> None:
+        if line not in self._findings.notes:  # every worker has the same to say
+            self._findings.note(line)
+
+    # The run.
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """A worker may have told what ends the run."""
+        self._take_post()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Know what became of each test."""
+        self._take_post()
+        if report.failed:
+            self._failed.add(report.nodeid)
+        elif report.when == "call" and report.passed:
+            self._passed.add(report.nodeid)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self) -> None:
+        """What a worker sent before it ended counts."""
+        self._take_post()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Judge when all workers are done."""
+        try:
+            result = yield
+        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
+            self._take_post()
+            self._note("gate skipped: the run was interrupted; no baseline was written")
+            raise
+        self._take_post()
+        self._report_lost()
+        self._sort()
+        self._gate.close(session)
+        return result
+
+    def _report_lost(self) -> None:
+        """Fail each test whose worker was lost before its count was settled: it has no verdict."""
+        rulings, calls = self._findings.rulings, self._findings.calls
+        unsettled = {measurement.nodeid for measurement in rulings.unsettled()}
+        why = dict(self._disputed)
+        for worker, begun in self._begun.items():
+            for nodeid in begun:
+                known = nodeid in rulings.results or nodeid in calls.results
+                if nodeid in unsettled or (not known and nodeid in self._passed):
+                    why[nodeid] = f"worker {worker} was lost before its count was settled"
+                elif not known:  # pytest-xdist fails the test that a worker was at
+                    rulings.fail(nodeid, self._settings.max_delta, f"worker {worker} was lost")
+        for nodeid, reason in why.items():
+            slug = "workers-disagree" if nodeid in self._disputed else "worker-lost"
+            rulings.fail(nodeid, self._settings.max_delta, reason)
+            text = f"instrcount: {reason} [{slug}]\n  fix: {self._commands.measure([nodeid])}"
+            replay.log_reports(
+                self._config.hook, replay.error_reports(self._findings.places[nodeid], text), []
+            )
+
+    def _sort(self) -> None:
+        """Results in the order of the tests, as without pytest-xdist."""
+        place = {nodeid: number for number, nodeid in enumerate(self._order)}
+
+        def sort(results: dict[str, Any]) -> None:
+            for nodeid in sorted(results, key=lambda nodeid: place.get(nodeid, len(place))):
+                results[nodeid] = results.pop(nodeid)
+
+        sort(self._findings.rulings.results)
+        sort(self._findings.calls.results)
