@@ -43,6 +43,8 @@ from pytest_instrcount.xdist.surroundings import tell_surroundings
 def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings and register the run. Raises pytest.UsageError."""
     settings = load_settings(config)
+    if config.option.setuponly or config.option.setupplan:
+        return
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     here = {
         "CPython": ".".join(map(str, sys.version_info[:3])),

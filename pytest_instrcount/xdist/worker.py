@@ -46,9 +46,9 @@ Send = Callable[..., None]
 
 def start_worker(config: Any, sys_path: Sequence[str]) -> None:
     """Register what measures in this worker. What is wrong is told once it can be: see `Worker`."""
-    channel = config.workerinput[CHANNEL]
-    if getattr(config.option, "setuponly", False) or getattr(config.option, "setupplan", False):
+    if config.option.setuponly or config.option.setupplan:
         return
+    channel = config.workerinput[CHANNEL]
 
     def send(*message: object) -> None:
         channel.send(pack(*message))
