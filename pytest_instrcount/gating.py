@@ -22,6 +22,7 @@ from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.replay import Place
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
@@ -50,8 +51,10 @@ def find_with(
         improved=settings.improved,  # type: ignore[arg-type]
         update=settings.policy if settings.update else None,  # type: ignore[arg-type]
     )
+    rulings = Rulings(store, environment, policy, hold=settings.bundle is not None)
+    rulings.shard = Shard() if settings.shard else None
     return Findings(
-        Rulings(store, environment, policy, hold=settings.bundle is not None),
+        rulings,
         CallRulings(CallStore(store), policy),
         Budgets(config.rootpath, Commands(config).measure),
         keeper,
@@ -106,6 +109,8 @@ class Gate:
             try:
                 self._rulings.write()
                 self._calls.write()
+                if self._rulings.shard is not None:
+                    findings.note(self._write_shard(self._rulings.shard))
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
         for result in self._rulings.failing():
@@ -138,6 +143,13 @@ class Gate:
                 "instrcount: this run compared no test with a baseline, and CI is set "
                 f"[nothing-compared]\n  fix: {fix}"
             )
+
+    def _write_shard(self, shard: Shard) -> str:
+        """Write what a merge is to know of this run; returns the line that says so."""
+        for nodeid in self._calls.results:
+            shard.tests.setdefault(nodeid, None)
+        path = shard.write(self._rulings.store)
+        return f"for the merge of the shards: {os.path.relpath(path, self._config.rootpath)}"
 
     def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
         found = self._rulings.baseline(result.nodeid)

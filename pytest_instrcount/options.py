@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -37,6 +38,15 @@ TRACE_MARKER_LINE = (
     "--instrcount, fail when there are more than in its baseline, or more than "
     'max_calls={"module:function": 3}.'
 )
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether this is a machine of CI.
+
+    >>> in_ci({"CI": "true"}), in_ci({"CI": "0"}), in_ci({})
+    (True, False, False)
+    """
+    return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def is_switched_on(config: pytest.Config) -> bool:
@@ -109,6 +119,12 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "instrcount-prune",
         "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
+        action="store_true",
+        default=False,
+    )
+    add(
+        "instrcount-shard",
+        "An update of some of the tests, to be merged with others: also write what the merge needs",
         action="store_true",
         default=False,
     )

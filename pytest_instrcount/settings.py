@@ -25,6 +25,7 @@ from pytest_instrcount.options import (
     MISSING,
     POLICIES,
     REPORT_TYPES,
+    in_ci,
 )
 
 BUNDLE_SUFFIXES = (".json", ".json.gz")
@@ -42,6 +43,7 @@ class Settings:
     update: bool
     policy: str
     prune: bool
+    shard: bool
     max_delta: Limit
     missing: str
     incomparable: str
@@ -114,6 +116,9 @@ def load_settings(config: pytest.Config) -> Settings:
         config.getoption("instrcount_update_baseline"),
         config.getoption("instrcount_prune"),
     )
+    shard = config.getoption("instrcount_shard")
+    if shard and not update:
+        given.mistakes.append("--instrcount-shard: give it with --instrcount-update-baseline")
     reports = []
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
@@ -151,6 +156,7 @@ def load_settings(config: pytest.Config) -> Settings:
         update=update,
         policy=given.choice("instrcount_update_policy", POLICIES),
         prune=prune,
+        shard=shard,
         max_delta=given.checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
         missing=given.choice("instrcount_missing", MISSING),
         incomparable=given.choice("instrcount_incomparable", INCOMPARABLE),
@@ -170,7 +176,7 @@ def load_settings(config: pytest.Config) -> Settings:
         budget=Budget(),  # likewise
         let_through=tuple(variables),
         verbosity=verbosity,
-        ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
+        ci=in_ci(os.environ),
     )
     given.raise_mistakes()
     return settings

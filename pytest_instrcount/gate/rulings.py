@@ -31,6 +31,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
 from pytest_instrcount.gate.schema import raw_baseline
+from pytest_instrcount.gate.shard import Shard
 
 Result = TypeVar("Result", TestResult, CallsResult)
 
@@ -78,6 +79,8 @@ class Rulings:
     _held: dict[str, bytes] = field(default_factory=dict)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
+    #: what a merge is to know of this run; None unless it is one of several
+    shard: Shard | None = None
 
     def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
         """The baseline of a test, read once; an error where its file cannot be read."""
@@ -209,6 +212,11 @@ class Rulings:
             return 0
         changed = 0
         known = self._known_noise()
+        if self.shard is not None:
+            self.shard.noisy |= known.keys()
+            self.shard.tests |= dict.fromkeys(
+                nodeid for nodeid, result in self.results.items() if result.ir is not None
+            )
         for nodeid in self._open:
             result = self.results[nodeid]
             if self._writes(result):
@@ -217,6 +225,8 @@ class Rulings:
                     to_baseline(measurement, self.environment, known),
                     python=self._trees.get(nodeid),
                 )
+                if self.shard is not None:
+                    self.shard.add(measurement)
                 written = self.store.write(baseline)
                 changed += written
                 self.results[nodeid] = replace(stored_result(result, baseline), written=written)

@@ -19,7 +19,7 @@ ROOMS = (
     {"session"},
     {"counting", "gating"},
     {"tracing.run"},
-    {"measuring", "starting", "blaming", "bundling"},
+    {"measuring", "starting", "blaming", "bundling", "merging"},
     {"findings"},
     {"commands", "keeping", "budgeting"},
     {"callgrind.zygote", "callgrind.supervisor"},

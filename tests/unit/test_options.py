@@ -53,6 +53,7 @@ def test_twins(declared: Recorder) -> None:
     deeds = {
         "instrcount_update_baseline",
         "instrcount_prune",
+        "instrcount_shard",
         "instrcount_only",
         "instrcount_skip",
         "instrcount_report",

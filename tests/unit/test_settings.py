@@ -73,6 +73,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
         update=False,
         policy="all",
         prune=False,
+        shard=False,
         max_delta=parse_limit("1%"),
         missing=missing,
         incomparable="warn",
