@@ -117,6 +117,16 @@ def add_options(parser: pytest.Parser) -> None:
         choices=POLICIES,
     )
     add(
+        "instrcount-reason",
+        "Why an update changes baselines, in one line; kept in their ledgers",
+        metavar="TEXT",
+    )
+    add_with_ini(
+        "instrcount-reason-above",
+        "An update that moves a test by more than this needs a reason, like 5%% (default: none does)",
+        metavar="PERCENT",
+    )
+    add(
         "instrcount-prune",
         "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
         action="store_true",

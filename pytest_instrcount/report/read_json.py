@@ -37,7 +37,7 @@ _ENTRIES: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         "detects": (int, float, type(None)),
         "limit": (str,),
     },
-    "traces": {"nodeid": (str,), "verdict": (str,)},
+    "traces": {"nodeid": (str,), "verdict": (str,), "calls": (int, type(None))},
     "budgets": {"nodeid": (str,), "budget": (str,), "kept": (bool,)},
 }
 

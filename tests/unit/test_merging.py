@@ -287,7 +287,7 @@ def test_the_union_fits_the_schema(tmp_path: Path) -> None:
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "failed"}]}, 1),
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "nondeterministic"}]}, 1),
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "incomparable"}]}, 0),
-        ({"traces": [{"nodeid": "t.py::b", "verdict": "regressed"}]}, 1),
+        ({"traces": [{"nodeid": "t.py::b", "verdict": "regressed", "calls": 3}]}, 1),
         ({"budgets": [{**BUDGET, "kept": False}]}, 1),
     ],
 )

@@ -74,6 +74,8 @@ def settings(*, missing: str, ci: bool) -> Settings:
         policy="all",
         prune=False,
         shard=False,
+        reason="",
+        reason_above=None,
         max_delta=parse_limit("1%"),
         missing=missing,
         incomparable="warn",
