@@ -15,7 +15,7 @@ INCOMPARABLE = ("warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
-REPORT_TYPES = ("json", "html", "speedscope", "collapsed")
+REPORT_TYPES = ("json", "html", "markdown", "markdown-append", "speedscope", "collapsed")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
 #: Set on the options of the pytest inside: whether benchmarks are adopted.
