@@ -41,7 +41,7 @@ def add_entry(ledger: Sequence[Entry], entry: Entry) -> tuple[Entry, ...]:
 def parse_reason(given: str) -> str:
     r"""A reason as it is stored: in one line. Raises ValueError for none, or a long one.
 
-    >>> parse_reason("  a faster \\n parser ")
+    >>> parse_reason("  a faster \n parser ")
     'a faster parser'
     """
     reason = " ".join(given.split())
