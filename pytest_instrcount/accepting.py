@@ -18,22 +18,26 @@ _MOST_NAMES = 5
 # What neither selects tests nor changes what they do: how the run is shown, where it stops, what
 # fails it. All else stays, since options of other plugins and of a conftest may matter.
 _NEEDLESS_FLAGS = f"""
-    --cache-clear --disable-pytest-warnings --disable-warnings --exitfirst --failed-first --ff
-    --fold-skipped --force-short-summary --full-trace --instrcount --instrcount-prune --last-failed
-    --lf --new-first --nf --no-fold-skipped --no-header --no-showlocals --no-summary --quiet
-    --setup-show --showlocals --stepwise --stepwise-reset --stepwise-skip --sw --sw-reset --sw-skip
-    --verbose {UPDATE}
+    --cache-clear --clean-durations --disable-pytest-warnings --disable-warnings --exitfirst
+    --failed-first --ff --fold-skipped --force-short-summary --full-trace --instrcount
+    --instrcount-prune --instrcount-shard --last-failed --lf --new-first --nf --no-fold-skipped
+    --no-header --no-showlocals --no-summary --quiet --setup-show --showlocals --stepwise
+    --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
     --capture --code-highlight --color --durations --durations-min --instrcount-bundle
     --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
-    --instrcount-missing --instrcount-report --junit-prefix --junit-xml --junitprefix --junitxml
-    --last-failed-no-failures --lfnf
+    --instrcount-missing --instrcount-reason --instrcount-reason-above --instrcount-report
+    --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
     --log-cli-level --log-file --log-file-level --maxfail --pastebin --show-capture --tb
     --trace-profile --verbosity --xfail-tb -r {_POLICY}
 """
 # What selects tests; not needed where they are named.
-_SELECTING_VALUED = "--deselect --ignore --ignore-glob -k -m"
+_SELECTING_VALUED = """
+    --deselect --durations-path --group --ignore --ignore-glob --num-shards --shard-id
+    --splits --splitting-algorithm --test-group --test-group-by --test-group-count
+    --test-group-random-seed -k -m
+"""
 # Stays, with a value that may be a word of its own.
 _NEEDED_VALUED = """
     --basetemp --config-file --confcutdir --import-mode --instrcount-baseline-dir

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_instrcount import replay
 from pytest_instrcount.budgeting import Budgets
-from pytest_instrcount.bundling import Bundler
+from pytest_instrcount.bundling import Bundler, git_commit
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
@@ -20,10 +20,13 @@ from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.call_rulings import CallRulings
 from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.ledger import COMMIT_DIGITS
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.replay import Place
+from pytest_instrcount.report.accepted import missing_reason
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.runner import write_reports
@@ -50,8 +53,13 @@ def find_with(
         improved=settings.improved,  # type: ignore[arg-type]
         update=settings.policy if settings.update else None,  # type: ignore[arg-type]
     )
+    rulings = Rulings(store, environment, policy, hold=settings.bundle is not None)
+    rulings.shard = Shard() if settings.shard else None
+    rulings.reason = settings.reason
+    if settings.reason:
+        rulings.commit = git_commit(config.rootpath).removesuffix("+")[:COMMIT_DIGITS]
     return Findings(
-        Rulings(store, environment, policy, hold=settings.bundle is not None),
+        rulings,
         CallRulings(CallStore(store), policy),
         Budgets(config.rootpath, Commands(config).measure),
         keeper,
@@ -104,8 +112,11 @@ class Gate:
         stale = self._find_stale()
         if settings.update:
             try:
+                self._check_jumps()
                 self._rulings.write()
                 self._calls.write()
+                if self._rulings.shard is not None:
+                    findings.note(self._write_shard(self._rulings.shard))
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
         for result in self._rulings.failing():
@@ -138,6 +149,22 @@ class Gate:
                 "instrcount: this run compared no test with a baseline, and CI is set "
                 f"[nothing-compared]\n  fix: {fix}"
             )
+
+    def _check_jumps(self) -> None:
+        """Raise InstrcountError "reason" where an update needs one and has none."""
+        above = self._settings.reason_above
+        if above is None or self._settings.reason:
+            return
+        jumps = self._rulings.jumps(above)
+        if jumps:
+            raise missing_reason(jumps, above, self._update_command())
+
+    def _write_shard(self, shard: Shard) -> str:
+        """Write what a merge is to know of this run; returns the line that says so."""
+        for nodeid in self._calls.results:
+            shard.tests.setdefault(nodeid, None)
+        path = shard.write(self._rulings.store)
+        return f"for the merge of the shards: {os.path.relpath(path, self._config.rootpath)}"
 
     def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
         found = self._rulings.baseline(result.nodeid)
@@ -221,6 +248,7 @@ class Gate:
                 notes=tuple(findings.notes),
                 update_command=self._update_command(),
                 updating=self._settings.update,
+                reason=self._settings.reason,
                 title=self._config.rootpath.name,
                 blame=self._settings.blame,
                 traces=(*self._calls.results.values(), *self._calls.stale.values()),

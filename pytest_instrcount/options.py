@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ INCOMPARABLE = ("warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
-REPORT_TYPES = ("json", "html", "speedscope", "collapsed")
+REPORT_TYPES = ("json", "html", "markdown", "markdown-append", "speedscope", "collapsed")
 BACKENDS = ("auto", "monitoring", "setprofile")
 
 #: Set on the options of the pytest inside: whether benchmarks are adopted.
@@ -37,6 +38,15 @@ TRACE_MARKER_LINE = (
     "--instrcount, fail when there are more than in its baseline, or more than "
     'max_calls={"module:function": 3}.'
 )
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether this is a machine of CI.
+
+    >>> in_ci({"CI": "true"}), in_ci({"CI": "0"}), in_ci({})
+    (True, False, False)
+    """
+    return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
 def is_switched_on(config: pytest.Config) -> bool:
@@ -107,8 +117,24 @@ def add_options(parser: pytest.Parser) -> None:
         choices=POLICIES,
     )
     add(
+        "instrcount-reason",
+        "Why an update changes baselines, in one line; kept in their ledgers",
+        metavar="TEXT",
+    )
+    add_with_ini(
+        "instrcount-reason-above",
+        "An update that moves a test by more than this needs a reason, like 5%% (default: none does)",
+        metavar="PERCENT",
+    )
+    add(
         "instrcount-prune",
         "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
+        action="store_true",
+        default=False,
+    )
+    add(
+        "instrcount-shard",
+        "An update of some of the tests, to be merged with others: also write what the merge needs",
         action="store_true",
         default=False,
     )

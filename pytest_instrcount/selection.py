@@ -39,6 +39,7 @@ class Selection:
         self._measured: set[str] = set()
         self._traced: set[str] = set()
         self._deselected: set[str] = set()
+        self._collected: set[str] = set()
         self._broken: set[str] = set()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -51,6 +52,15 @@ class Selection:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Note what -k, -m, --lf or --deselect left out."""
         self._deselected.update(item.nodeid for item in items)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note each test, whatever becomes of it."""
+        self._collected.add(item.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what plugins have left out without a word, as some that make shards do."""
+        self._deselected |= self._collected - {item.nodeid for item in session.items}
 
     def facts(self) -> dict[str, frozenset[str]]:
         """What a run knows of its tests, by name; ids."""

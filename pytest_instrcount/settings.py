@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
+from pytest_instrcount.gate.ledger import parse_reason
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.options import (
     BLAME,
@@ -25,6 +27,7 @@ from pytest_instrcount.options import (
     MISSING,
     POLICIES,
     REPORT_TYPES,
+    in_ci,
 )
 
 BUNDLE_SUFFIXES = (".json", ".json.gz")
@@ -42,6 +45,9 @@ class Settings:
     update: bool
     policy: str
     prune: bool
+    shard: bool
+    reason: str
+    reason_above: Fraction | None
     max_delta: Limit
     missing: str
     incomparable: str
@@ -75,10 +81,10 @@ class Given:
         self._config = config
         self.mistakes: list[str] = []
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str, *, ini: bool = True) -> Any:
         """None where neither says anything."""
         given = self._config.getoption(name)
-        if given is None:
+        if given is None and ini:
             given = self._config.getini(name) or None
         return given
 
@@ -89,9 +95,9 @@ class Given:
             self.mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
         return given if given in choices else choices[0]
 
-    def checked(self, name: str, check: Any, default: Any) -> Any:
-        """What ``check`` makes of it."""
-        given = self.value(name)
+    def checked(self, name: str, check: Any, default: Any, *, ini: bool = True) -> Any:
+        """What ``check`` makes of it; ``ini``: whether the option has a twin."""
+        given = self.value(name, ini=ini)
         if given is None:
             return default
         try:
@@ -114,6 +120,11 @@ def load_settings(config: pytest.Config) -> Settings:
         config.getoption("instrcount_update_baseline"),
         config.getoption("instrcount_prune"),
     )
+    shard = config.getoption("instrcount_shard")
+    if shard and not update:
+        given.mistakes.append("--instrcount-shard: give it with --instrcount-update-baseline")
+    if config.getoption("instrcount_reason") is not None and not update:
+        given.mistakes.append("--instrcount-reason: give it with --instrcount-update-baseline")
     reports = []
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
@@ -151,6 +162,9 @@ def load_settings(config: pytest.Config) -> Settings:
         update=update,
         policy=given.choice("instrcount_update_policy", POLICIES),
         prune=prune,
+        shard=shard,
+        reason=given.checked("instrcount_reason", parse_reason, "", ini=False),
+        reason_above=given.checked("instrcount_reason_above", parse_share, None),
         max_delta=given.checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
         missing=given.choice("instrcount_missing", MISSING),
         incomparable=given.choice("instrcount_incomparable", INCOMPARABLE),
@@ -170,7 +184,7 @@ def load_settings(config: pytest.Config) -> Settings:
         budget=Budget(),  # likewise
         let_through=tuple(variables),
         verbosity=verbosity,
-        ci=os.environ.get("CI", "").lower() not in ("", "0", "false"),
+        ci=in_ci(os.environ),
     )
     given.raise_mistakes()
     return settings
@@ -192,6 +206,18 @@ def load_command_line(config: pytest.Config) -> CommandLine:
         selects_always=any(word.startswith(("-k", "-m")) for word in always),
         by_history=any(getattr(config.option, name, False) for name in history),
     )
+
+
+def parse_share(given: object) -> Fraction:
+    """A share of a count.
+
+    >>> parse_share("5%")
+    Fraction(1, 20)
+    """
+    limit = parse_limit(given)
+    if limit.relative is None or limit.absolute is not None:
+        raise ValueError("write a share of the count, like 5%")
+    return limit.relative
 
 
 def parse_seconds(given: object) -> float:

@@ -84,6 +84,18 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "htmlpath": None,
     "json_report": False,
     "report_log": None,
+    # pytest-split, pytest-shard, pytest-test-groups
+    "splits": None,
+    "group": None,
+    "splitting_algorithm": "duration_based_chunks",
+    "store_durations": False,
+    "clean_durations": False,
+    "durations_path": os.devnull,
+    "num_shards": 1,
+    "shard_id": 0,
+    "test-group-count": None,
+    "test-group": None,
+    "random-seed": None,
     # pytest-benchmark, pytest-codspeed
     "benchmark_disable": True,
     "benchmark_only": False,

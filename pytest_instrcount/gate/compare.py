@@ -152,7 +152,9 @@ def compare(
     if isinstance(baseline, Missing):
         return New()
     old = baseline.baseline
-    differences = differing(old.environment, environment) + differing(_way(old), _way(measurement))
+    differences = differing(old.environment, environment) + differing(
+        way_of(old), way_of(measurement)
+    )
     if old.denoised is not None and old.denoised.noise.rules != RULES_VERSION:
         differences += (("rules", str(old.denoised.noise.rules), str(RULES_VERSION)),)
     if differences:
@@ -162,7 +164,7 @@ def compare(
         new=measurement,
         gated=gate_counts(old, measurement),
         packages_changed=differing(old.packages, measurement.packages),
-        function_deltas=_function_deltas(old, measurement),
+        function_deltas=function_deltas(old, measurement),
         work=(
             added_work(old.work, old.calls, measurement.work, measurement.calls)
             if old.inclusive
@@ -171,7 +173,8 @@ def compare(
     )
 
 
-def _way(counted: Baseline | Measurement) -> dict[str, str]:
+def way_of(counted: Baseline | Measurement) -> dict[str, str]:
+    """How a test was measured, as far as counts depend on it."""
     return {"isolation": counted.isolation, "warmup": str(counted.warmup)}
 
 
@@ -199,7 +202,7 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
     )
 
 
-def _inclusive(name: str, old: Baseline, new: Measurement) -> Fraction | None:
+def _inclusive(name: str, old: Baseline, new: Measurement | Baseline) -> Fraction | None:
     if name not in old.inclusive or not new.inclusive:
         return None
     own = new.rows[name].ir if name in new.rows else 0
@@ -207,7 +210,8 @@ def _inclusive(name: str, old: Baseline, new: Measurement) -> Fraction | None:
     return now - Fraction(old.inclusive[name], old.calls)
 
 
-def _function_deltas(old: Baseline, new: Measurement) -> tuple[FunctionDelta, ...]:
+def function_deltas(old: Baseline, new: Measurement | Baseline) -> tuple[FunctionDelta, ...]:
+    """Functions that changed, the largest change first."""
     known = old.rows
     if old.denoised is None:  # schema 1 has the names of Callgrind
         known = standardize_profile(Profile(0, known)).rows

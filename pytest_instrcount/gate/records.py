@@ -121,7 +121,7 @@ def measured_result(
         denoised_ir=None if known is None or delta is None else delta.gated.new.ir,
         denoised_baseline_ir=None if known is None or delta is None else delta.gated.old.ir,
         spread=None if known is None else known.spread,
-        ends=None if known is None or old is None else _ends(known, old.calls),
+        ends=None if known is None or old is None else ends_of(known, old.calls),
         detects=None if known is None else known.detects,
         calls=measurement.calls,
         taken=delta.gated.taken if delta else {},
@@ -144,12 +144,13 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
         result,
         denoised_ir=per_call(known.total, baseline.calls),
         spread=known.spread,
-        ends=_ends(known, baseline.calls),
+        ends=ends_of(known, baseline.calls),
         detects=known.detects,
     )
 
 
-def _ends(known: Denoised, calls: int) -> tuple[Fraction, Fraction]:
+def ends_of(known: Denoised, calls: int) -> tuple[Fraction, Fraction]:
+    """The least and the most that layouts counted, per call."""
     return Fraction(known.low, calls), Fraction(known.high, calls)
 
 
@@ -208,6 +209,8 @@ class RunSummary:
     update_command: str = ""
     #: whether this run stores baselines
     updating: bool = False
+    #: why it does; "" if nobody said
+    reason: str = ""
     #: what the run is of: the name of the project's folder
     title: str = ""
     #: how Python functions are told apart: the setting ``--instrcount-blame``

@@ -6,6 +6,7 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,10 +28,12 @@ from pytest_instrcount.gate.gate import (
     should_write,
     too_many_allocations,
 )
+from pytest_instrcount.gate.ledger import Entry, add_entry
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
 from pytest_instrcount.gate.schema import raw_baseline
+from pytest_instrcount.gate.shard import Shard
 
 Result = TypeVar("Result", TestResult, CallsResult)
 
@@ -78,6 +81,11 @@ class Rulings:
     _held: dict[str, bytes] = field(default_factory=dict)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
+    #: why this run changes baselines, and what is checked out; "" if nobody said
+    reason: str = ""
+    commit: str = ""
+    #: what a merge is to know of this run; None unless it is one of several
+    shard: Shard | None = None
 
     def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
         """The baseline of a test, read once; an error where its file cannot be read."""
@@ -186,7 +194,7 @@ class Rulings:
         if not isinstance(found, Found) or found.baseline.denoised is None:
             return False
         old = found.baseline
-        raw = replace(old, denoised=None, python=None)
+        raw = replace(old, denoised=None, python=None, ledger=())
         return raw == raw_baseline(measurement, self.environment)
 
     def _known_noise(self) -> dict[str, int]:
@@ -196,6 +204,26 @@ class Rulings:
             if isinstance(found, Found) and found.baseline.denoised is not None:
                 known |= found.baseline.denoised.noise.functions
         return known | dict.fromkeys(self._moving, 0)
+
+    def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
+        """That of the baseline before, and this run's reason."""
+        found = self._read[baseline.nodeid]
+        old = found.baseline if isinstance(found, Found) else None
+        ledger = () if old is None else old.ledger
+        if not self.reason:
+            return ledger
+        before = None if old is None else old.compared_ir
+        return add_entry(ledger, Entry(before, baseline.compared_ir, self.reason, self.commit))
+
+    def jumps(self, above: Fraction) -> list[TestResult]:
+        """What would be stored and moves a count by more than this share, the largest move first."""
+        found = [
+            result
+            for nodeid, result in self.results.items()
+            if nodeid in self._open and result.delta is not None
+            if abs(result.delta) > above and self._writes(result)
+        ]
+        return sorted(found, key=lambda result: -abs(result.delta or Fraction(0)))
 
     def fail(self, nodeid: str, limit: Limit, reason: str) -> TestResult:
         """Record a test without a count, and why."""
@@ -209,6 +237,11 @@ class Rulings:
             return 0
         changed = 0
         known = self._known_noise()
+        if self.shard is not None:
+            self.shard.noisy |= known.keys()
+            self.shard.tests |= dict.fromkeys(
+                nodeid for nodeid, result in self.results.items() if result.ir is not None
+            )
         for nodeid in self._open:
             result = self.results[nodeid]
             if self._writes(result):
@@ -217,6 +250,9 @@ class Rulings:
                     to_baseline(measurement, self.environment, known),
                     python=self._trees.get(nodeid),
                 )
+                baseline = replace(baseline, ledger=self._ledger(baseline))
+                if self.shard is not None:
+                    self.shard.add(measurement)
                 written = self.store.write(baseline)
                 changed += written
                 self.results[nodeid] = replace(stored_result(result, baseline), written=written)

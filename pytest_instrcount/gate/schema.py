@@ -4,6 +4,7 @@ History of the schema (every version stays readable; a sample of each is in test
 1: counts per test and per function, as measured; facts of the environment; versions of packages
 2: the denoised count, its spread over layouts, and the noise that was taken out
 3: inclusive counts per function, allocations and other work, the tree of Python functions
+4: the ledger: why it was changed; written only where there is a reason
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.denoised import Denoised, denoise_layouts
 from pytest_instrcount.gate.fold import OTHER, fold_rows
+from pytest_instrcount.gate.ledger import Entry, ledger_values, parse_ledger
 from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
 from pytest_instrcount.gate.names import remeasure, shown_path
 
 #: The version that is written; older ones are read, newer ones refused.
-SCHEMA = 3
+SCHEMA = 4
 #: Bytes of the longest file that is read or written.
 LARGEST_FILE = 5_000_000
 
@@ -34,6 +36,7 @@ _ADDED_KEYS: Mapping[int, frozenset[str]] = {
     1: frozenset(),
     2: frozenset({"denoised"}),
     3: frozenset({"denoised", "python", "work"}),
+    4: frozenset({"denoised", "python", "work", "ledger"}),
 }
 _DENOISED_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
 _KEYS = frozenset(
@@ -81,11 +84,22 @@ class Baseline:
     work: Mapping[str, int] = field(default_factory=dict)
     #: what it is made of by Python function, to name the cause of a change; None if not known
     python: CallTree | None = None
+    #: why it was changed, the newest last; bounded
+    ledger: tuple[Entry, ...] = ()
 
     @property
     def ir(self) -> int:
         """Instructions per call, rounded half up."""
         return per_call(self.total_ir, self.calls)
+
+    @property
+    def compared_ir(self) -> int:
+        """Instructions per call as they are compared: denoised, where that is known."""
+        return self.ir if self.denoised is None else per_call(self.denoised.total, self.calls)
+
+    def reason_for(self, ir: int) -> str:
+        """The last reason for which a count was accepted; "" if there is none."""
+        return next((each.reason for each in reversed(self.ledger) if each.new == ir), "")
 
 
 def to_baseline(
@@ -151,6 +165,8 @@ def render_baseline(baseline: Baseline) -> str:
     if schema > 2:
         values["work"] = dict(baseline.work)
         values["python"] = _render_tree(baseline.python)
+    if schema > 3:
+        values["ledger"] = ledger_values(baseline.ledger)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
@@ -159,7 +175,9 @@ def _schema_of(baseline: Baseline) -> int:
     """The oldest schema that says all there is: what came from an older file goes back as it was."""
     if baseline.denoised is None:
         return 1
-    return SCHEMA if baseline.inclusive or baseline.work or baseline.python else 2
+    if baseline.ledger:
+        return 4
+    return 3 if baseline.inclusive or baseline.work or baseline.python else 2
 
 
 def _render_denoised(denoised: Denoised) -> dict[str, object]:
@@ -181,7 +199,7 @@ def _render_tree(tree: CallTree | None) -> dict[str, object] | None:
 
 
 def _render_value(value: object) -> str:
-    if isinstance(value, list) and value:  # the rows of a tree, a line each
+    if isinstance(value, list) and value:  # rows of a tree, entries of a ledger: a line each
         return "[\n   " + ",\n   ".join(map(json.dumps, value)) + "\n  ]"
     # json.dumps(indent=1) would give a list three lines
     if not isinstance(value, dict) or not value:
@@ -291,6 +309,7 @@ def _validated(found: dict[str, object]) -> Baseline:
         denoised=None if schema == 1 else _denoised(found["denoised"]),
         python=_tree(found.get("python")),
         work=_work(found.get("work", {})),
+        ledger=parse_ledger(found["ledger"]) if schema > 3 else (),
     )
 
 

@@ -71,7 +71,7 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     full = {path: Path(os.path.abspath(path)) for path in histories}
     folder = Path(os.path.commonpath([path.parent for path in full.values()]))
     try:
-        shallow = _git(folder, "rev-parse", "--is-shallow-repository")
+        shallow = run_git(folder, "rev-parse", "--is-shallow-repository")
         if shallow.strip() != b"false" or not folder.is_dir():
             return histories
         found = _commits_of_files(folder)
@@ -99,7 +99,8 @@ def _surroundings() -> Mapping[str, str]:
     return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
 
 
-def _git(folder: Path, *arguments: str) -> bytes:
+def run_git(folder: Path, *arguments: str) -> bytes:
+    """What git says in a folder. Raises OSError, ValueError or subprocess.SubprocessError."""
     return subprocess.run(
         _command(folder, *arguments),
         stdin=subprocess.DEVNULL,
@@ -113,7 +114,7 @@ def _git(folder: Path, *arguments: str) -> bytes:
 
 def _commits_of_files(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Path below the folder -> commit, date and blob, the newest first."""
-    text = _git(
+    text = run_git(
         folder,
         *("-c", "log.diffMerges=first-parent", "-c", "log.showSignature=false"),
         *("log", f"--max-count={_MOST_COMMITS}", "--first-parent", "-m", "--format=%H %cI"),
@@ -148,7 +149,7 @@ def _read_counts(folder: Path, blobs: Sequence[str]) -> dict[str, int]:
         ) as process:
             assert process.stdout is not None
             for blob, text in _answers(process.stdout):
-                ir = _count_of(text)
+                ir = count_of(text)
                 if ir is not None:
                     counts[blob] = ir
     return counts
@@ -165,7 +166,7 @@ def _answers(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
             yield name, text
 
 
-def _count_of(text: bytes) -> int | None:
+def count_of(text: bytes) -> int | None:
     """Instructions per call of a baseline of any schema, None if it is none.
 
     Not `parse_baseline`: old files may be of releases that checked less, and there are many.

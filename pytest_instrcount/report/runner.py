@@ -36,6 +36,12 @@ def _html(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
     yield render_page(page_data(summary, histories, created))
 
 
+def _markdown(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
+    from pytest_instrcount.report.markdown import render_markdown
+
+    yield render_markdown(summary)
+
+
 def _speedscope(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
     from pytest_instrcount.report.stacks import speedscope_chunks
 
@@ -48,10 +54,15 @@ def _collapsed(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
     return collapsed_lines(summary)
 
 
+#: The type that adds to a file what the others replace it with.
+APPENDED = "markdown-append"
+
 #: Type -> what makes its text, in pieces.
 TYPES: Mapping[str, Callable[[RunSummary, PathOf], Iterator[str]]] = {
     "json": _json,
     "html": _html,
+    "markdown": _markdown,
+    APPENDED: _markdown,
     "speedscope": _speedscope,
     "collapsed": _collapsed,
 }
@@ -76,6 +87,9 @@ def write_reports(
 
 def _write(kind: str, path: Path, chunks: Iterable[str]) -> None:
     try:
+        if kind == APPENDED:
+            _append(path, "".join(chunks).encode())
+            return
         with replacing(path) as file:
             for chunk in chunks:
                 file.write(chunk.encode())
@@ -87,3 +101,14 @@ def _write(kind: str, path: Path, chunks: Iterable[str]) -> None:
             f"the report {shown} cannot be written: {why}",
             f"pytest --instrcount --instrcount-report={kind}:PATH with a PATH you may write to",
         ) from error
+
+
+def _append(path: Path, data: bytes) -> None:
+    """Add to what others have written, as to the summary of a step; not what GitHub would drop."""
+    from pytest_instrcount.report.markdown import LARGEST_SUMMARY
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        size = file.tell()
+        if size + len(data) < LARGEST_SUMMARY:
+            file.write((b"\n" if size else b"") + data)

@@ -11,6 +11,7 @@ from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.report.accepted import render_accepted
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.budgets import render_budgets
 from pytest_instrcount.report.calls import render_calls
@@ -73,6 +74,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
         written = sum(result.written for result in summary.results)
         written += sum(calls.written for calls in summary.traces)
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
+        lines += render_accepted(summary)
     for note in run_notes(summary):
         lines += _wrapped(note, width)
     verdicts = [

@@ -121,3 +121,14 @@ def test_reports_that_cannot_be_written(suite: Project, kind: str) -> None:
         ["*cannot be written: *[[]report-write]", f"  fix: *--instrcount-report={kind}:PATH*"]
     )
     assert [each.name for each in suite.outside.iterdir()] == ["report"]
+
+
+def test_markdown(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table and the text of the failure, in a file of its own and in that of others."""
+    summary = suite.outside / "summary.md"
+    summary.write_text("# mine\n")
+    text = written(suite, "markdown", f"--instrcount-report=markdown-append:{summary}")
+    assert text.startswith("### instrcount: 1 unchanged, 1 regressed\n")
+    assert "| `test_it.py::test_a` | 10,000 | 20,000 | **+100 %** | +1 % | regressed, " in text
+    assert "    +99 %  test_it.py:3 test_a\n" in text
+    assert summary.read_text() == f"# mine\n\n{text}"

@@ -228,3 +228,26 @@ def test_prune_is_refused_when_interrupted(suite: Project) -> None:
     suite.write(test_a="def test_a1(): assert 0")
     suite.run("--instrcount-prune", "-x")
     assert len(suite.baselines()) == 4
+
+
+# --- shards -------------------------------------------------------------------------------------
+
+# As pytest-split: the others are deselected. As pytest-shard: they are gone without a word.
+SPLIT = """
+    def pytest_collection_modifyitems(config, items):
+        mine = [item for item in items if item.name.endswith("1")]
+        {}
+        items[:] = mine
+"""
+TELLS = "config.hook.pytest_deselected(items=[item for item in items if item not in mine])"
+
+
+@pytest.mark.parametrize("tells", [TELLS, "pass"])
+def test_tests_of_another_shard_are_not_stale(suite: Project, tells: str) -> None:
+    """Whoever leaves them out, and whether it says so; they cannot be pruned either."""
+    suite.pytester.makeconftest(SPLIT.format(tells))
+    assert suite.verdicts() == {"test_a1": "unchanged", "test_b1": "unchanged"}
+    result = suite.run("--instrcount-prune")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*since 2 tests were deselected [[]prune-partial]"])
+    assert len(suite.baselines()) == 4

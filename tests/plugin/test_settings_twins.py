@@ -24,6 +24,7 @@ TWINS: list[tuple[str, str, str, Any, Any]] = [
         Limit(None, 5000),
         Limit(Fraction(1, 100), None),
     ),
+    ("instrcount_reason_above", "5%", "reason_above", Fraction(1, 20), None),
     ("instrcount_missing", "fail", "missing", "fail", "auto"),
     ("instrcount_incomparable", "fail", "incomparable", "fail", "warn"),
     ("instrcount_improved", "fail", "improved", "fail", "note"),

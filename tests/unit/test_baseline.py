@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_b
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests/data/baselines/schema1.json"
+SAMPLE_4 = ROOT / "tests/data/baselines/schema4.json"
 SAMPLE_3 = ROOT / "tests/data/baselines/schema3.json"
 SAMPLE_2 = ROOT / "tests/data/baselines/schema2.json"
 NODEID = "tests/test_json.py::test_dumps[small]"
@@ -330,7 +332,7 @@ def test_sample_of_schema_2() -> None:
 
 
 def test_sample_of_schema_3() -> None:
-    """The sample that stays forever is what is written today, byte for byte."""
+    """The sample that stays forever is written today, too, where there is no ledger."""
     found = read_baseline(SAMPLE_3, NODEID)
     assert isinstance(found, Found)
     assert found.baseline.inclusive["_json.c:encoder_listencode_obj"] == 301_259
@@ -342,7 +344,27 @@ def test_sample_of_schema_3() -> None:
     assert render_baseline(found.baseline) == SAMPLE_3.read_text()
 
 
-@pytest.mark.parametrize(("schema", "sample"), [(1, SAMPLE), (2, SAMPLE_2), (3, SAMPLE_3)])
+def test_sample_of_schema_4() -> None:
+    """The sample that stays forever is what is written today, byte for byte."""
+    found = read_baseline(SAMPLE_4, NODEID)
+    assert isinstance(found, Found)
+    ir = found.baseline.compared_ir
+    assert [each.reason for each in found.baseline.ledger] == [
+        "the first one",
+        "dumps checks for cycles",
+    ]
+    assert (found.baseline.ledger[0].old, found.baseline.ledger[1].new) == (None, ir)
+    assert found.baseline.reason_for(ir) == "dumps checks for cycles"
+    assert found.baseline.reason_for(ir + 1) == ""
+    assert render_baseline(found.baseline) == SAMPLE_4.read_text()
+    before = read_baseline(SAMPLE_3, NODEID)
+    assert isinstance(before, Found)
+    assert replace(found.baseline, ledger=()) == before.baseline
+
+
+@pytest.mark.parametrize(
+    ("schema", "sample"), [(1, SAMPLE), (2, SAMPLE_2), (3, SAMPLE_3), (4, SAMPLE_4)]
+)
 def test_schema_document_names_the_keys(schema: int, sample: Path) -> None:
     """docs/reference/schemas has the keys that are written, no more and no fewer."""
     document = json.loads((ROOT / f"docs/reference/schemas/baseline-{schema}.json").read_text())
@@ -352,6 +374,10 @@ def test_schema_document_names_the_keys(schema: int, sample: Path) -> None:
     for name in ("denoised", "python")[: schema - 1]:
         part = document["properties"][name]
         assert sorted(part["required"]) == sorted(part["properties"]) == sorted(written[name])
+    if schema > 3:
+        part = document["properties"]["ledger"]["items"]
+        for entry in written["ledger"]:
+            assert sorted(part["required"]) == sorted(part["properties"]) == sorted(entry)
 
 
 # --- bad files ----------------------------------------------------------------------------------
@@ -391,7 +417,7 @@ CONFLICT = (
         ("[" * 100_000, "baseline-damaged"),
         ("9" * 5000, "baseline-damaged"),
         (CONFLICT, "baseline-conflict"),
-        (edited(schema=4), "baseline-newer"),
+        (edited(schema=5), "baseline-newer"),
         (edited(schema=2), "baseline-damaged"),
         (edited_2(total=-1), "baseline-damaged"),
         (edited_2(low=470_121), "baseline-damaged"),

@@ -53,6 +53,8 @@ def test_twins(declared: Recorder) -> None:
     deeds = {
         "instrcount_update_baseline",
         "instrcount_prune",
+        "instrcount_shard",
+        "instrcount_reason",
         "instrcount_only",
         "instrcount_skip",
         "instrcount_report",
@@ -73,9 +75,11 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     """Its default is None, so that the ini is asked; no option has an optional value."""
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
-        without_twin = name in ("--instrcount-report", "--trace-profile") or name.endswith(
-            ("-keep", "-bundle")
-        )
+        without_twin = name in (
+            "--instrcount-report",
+            "--instrcount-reason",
+            "--trace-profile",
+        ) or name.endswith(("-keep", "-bundle"))
         assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
 

@@ -1,0 +1,159 @@
+"""A folder of baselines as a whole, read as a stranger's: each file checked, nothing followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.baseline import Baseline, read_text
+from pytest_instrcount.gate.calls import CallTable, parse_calls
+from pytest_instrcount.gate.names import (
+    CALLS_SUFFIX,
+    file_name,
+    folder_parts,
+    printable,
+    safe_part,
+    shown_path,
+)
+from pytest_instrcount.gate.schema import parse_baseline
+from pytest_instrcount.gate.shard import SUFFIX
+
+#: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".
+Place: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One baseline or table of calls, and where it was found."""
+
+    path: Path
+    #: environment first
+    place: Place
+    text: str
+    content: Baseline | CallTable
+
+    @property
+    def nodeid(self) -> str:
+        """The test's id."""
+        return self.content.nodeid
+
+
+def read_folder(root: Path) -> Iterator[StoredFile]:
+    """All baselines and tables of calls below a folder, of all environments, by path.
+
+    What ends in no ``.json`` is passed over. Raises InstrcountError as `load_baseline` and
+    `parse_calls`; "baseline-mismatch" for a file that is not where its test's belongs, and
+    "baseline-unreadable" for a symbolic link.
+    """
+    for path in _files(root):
+        if not path.name.endswith(".json"):
+            continue
+        text = read_text(path)
+        if text is None:
+            continue
+        parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
+        content = parse(text, path)
+        yield StoredFile(path, _place(path, root, content), text, content)
+
+
+def shard_files(root: Path) -> list[tuple[Path, str]]:
+    """Files of shards right below the environments of a folder, with the environment."""
+    found = [path for path in _files(root) if path.name.endswith(SUFFIX)]
+    return [(path, path.parent.name) for path in found if path.parent.parent == root]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    def fail(error: OSError) -> None:
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(root)} cannot be read: {error.strerror}",
+            f"ls -ld {shown_path(root)}",
+        )
+
+    for folder, folders, files in os.walk(root, onerror=fail):
+        folders.sort()
+        for name in sorted((*folders, *files)):
+            path = Path(folder, name)
+            if path.is_symlink():
+                raise InstrcountError(
+                    "baseline-unreadable",
+                    f"{shown_path(path)} is a symbolic link, and none is followed",
+                    f"rm {shown_path(path)}",
+                )
+        yield from (Path(folder, name) for name in sorted(files))
+
+
+def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
+    name = file_name(content.nodeid)
+    if isinstance(content, CallTable):
+        name = name.removesuffix(".json") + CALLS_SUFFIX
+    place = path.relative_to(root).parts
+    if place[1:] == (*folder_parts(content.nodeid), name) and place[0] == safe_part(place[0]):
+        return place
+    raise InstrcountError(
+        "baseline-mismatch",
+        f"{shown_path(path)} is the baseline of {printable(content.nodeid)[:200]}, which belongs "
+        f"elsewhere below {shown_path(root)}",
+        f"name the folder of all environments (instrcount_baselines), or rm {shown_path(path)}",
+    )
+
+
+def add_files(out: Path, files: Mapping[Place, str]) -> None:
+    """Write these files below a folder, all or none; what is there stays as it is.
+
+    They are made beside the folder and then renamed. Raises InstrcountError "merge-write".
+    """
+    out = Path(os.path.abspath(out))
+    temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
+    try:
+        temp.mkdir(parents=True)
+        try:
+            for place, text in files.items():
+                path = temp.joinpath(*place)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode())
+            if os.path.lexists(out):
+                _move(temp, out, list(files))
+            else:
+                os.rename(temp, out)
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+    except OSError as error:
+        raise InstrcountError(
+            "merge-write",
+            f"{shown_path(out)} cannot be written: {error.strerror}",
+            f"ls -ld {shown_path(out.parent)}; df {shown_path(out.parent)}",
+        ) from error
+
+
+def _move(temp: Path, out: Path, places: list[Place]) -> None:
+    """Move what was made into the folder; after an error, nothing of it is there."""
+    moved: list[Path] = []
+    made: list[Path] = []
+    try:
+        for place in places:
+            for end in range(1, len(place)):
+                folder = out.joinpath(*place[:end])
+                if not folder.is_dir():
+                    folder.mkdir()
+                    made.append(folder)
+            target = out.joinpath(*place)
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            os.rename(temp.joinpath(*place), target)
+            moved.append(target)
+    except BaseException:
+        for path in moved:
+            path.unlink(missing_ok=True)
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+        raise

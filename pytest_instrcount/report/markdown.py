@@ -1,0 +1,156 @@
+"""RunSummary -> GitHub's Markdown: short, the worst first, details folded, never above a limit. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.report.accepted import code_span
+from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
+from pytest_instrcount.report.calls import render_calls
+from pytest_instrcount.report.text import render_failure, render_totals, run_notes
+from pytest_instrcount.report.words import count, detects, percent, short_name
+
+#: Bytes of a comment on GitHub, less some for what others put around it.
+LARGEST = 65_000
+#: Bytes of the summary of one step on GitHub; what is longer is dropped as a whole.
+LARGEST_SUMMARY = 1_000_000
+
+_ORDER = (
+    Verdict.regressed,
+    Verdict.failed,
+    Verdict.nondeterministic,
+    Verdict.new,
+    Verdict.incomparable,
+    Verdict.improved,
+    Verdict.stale,
+    Verdict.unchanged,
+)
+_LONGEST_NAME = 300
+_MOST_ROWS = 50
+# room for the lines that say what was left out
+_RESERVE = 300
+# what is markup somewhere in Markdown or HTML
+_MARKUP = re.compile(r"[&<>\"'`*_\[\]#|~\\$]")
+
+
+def render_markdown(summary: RunSummary, largest: int = LARGEST) -> str:
+    """The report in at most ``largest`` bytes; empty if not even its heading fits.
+
+    >>> print(render_markdown(RunSummary((), {})), end="")
+    ### instrcount: no test measured
+    """
+    left = largest - _RESERVE
+    parts: list[str] = []
+    omitted = 0
+    for part in _parts(summary):
+        size = len(part.encode())
+        if size <= left:
+            parts.append(part)
+            left -= size
+        else:
+            omitted += 1
+    if omitted and parts:
+        number = "1 part is" if omitted == 1 else f"{omitted} parts are"
+        parts.append(
+            f"\n{number} left out, for length; the run's output and its JSON report have all.\n"
+        )
+    return "".join(parts)
+
+
+def escape(text: str) -> str:
+    r"""Text that shows as it is, in one line, within a table and within ``<code>``.
+
+    >>> escape("a|b<c>\n`*`")
+    'a&#124;b&#60;c&#62;&#92;n&#96;&#42;&#96;'
+    """
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", printable(text))
+
+
+def _parts(summary: RunSummary) -> Iterator[str]:
+    """Pieces that can be left out one by one, the most important first."""
+    totals = escape(render_totals(summary))
+    over = sum(not budget.kept for budget in summary.budgets)
+    if over:
+        totals += f"; {over} budget{'' if over == 1 else 's'} not kept"
+    yield f"### {totals}\n"
+    results = sorted(
+        (each for each in summary.results if each.verdict is not Verdict.unchanged),
+        key=_worst_first,
+    )
+    if results:
+        rows = "".join(map(_row, results[:_MOST_ROWS]))
+        yield f"\n| test | before | now | delta | limit | |\n|---|--:|--:|--:|--:|---|\n{rows}"
+        if len(results) > _MOST_ROWS:
+            yield f"\nand {len(results) - _MOST_ROWS} more\n"
+    for budget in summary.budgets:
+        if not budget.kept:
+            lines = render_budget_failure(budget)
+            yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
+    acceptable = (Verdict.regressed, Verdict.improved, Verdict.incomparable, Verdict.new)
+    can_accept = any(each.verdict in acceptable for each in results)
+    if can_accept and summary.update_command and not summary.updating:
+        yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
+    notes = run_notes(summary)
+    if notes:
+        yield f"\n{_fenced(notes)}"
+    for result in results[:_MOST_ROWS]:
+        lines = _details(result)
+        if lines:
+            yield _folded(f"{short_name(result.nodeid)}: {result.verdict}", lines)
+    calls = render_calls(summary.traces, 0, 100)
+    if calls:
+        yield _folded("calls", calls)
+    budgets = render_budgets(summary.budgets, 1, 100)
+    if budgets:
+        yield _folded("budgets", budgets)
+    facts = [f"{name}: {fact}" for name, fact in sorted(summary.environment.items())]
+    if facts:
+        yield _folded("environment", facts)
+
+
+def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
+    return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
+
+
+def _row(result: TestResult) -> str:
+    before, now = result.compared_ir
+    delta = "" if result.delta is None else percent(result.delta, beyond=result.limit.relative)
+    seen = "" if result.detects is None else f", detects {detects(result.detects)}"
+    cells = (
+        _shortened(code_span, result.nodeid).replace("|", r"\|"),
+        count(before),
+        count(now),
+        f"**{delta}**" if delta and result.verdict is Verdict.regressed else delta,
+        str(result.limit).replace("|", r"\|"),
+        f"{result.verdict}{seen}",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _shortened(shown: Callable[[str], str], text: str) -> str:
+    return shown(text if len(text) <= _LONGEST_NAME else f"…{text[-_LONGEST_NAME:]}")
+
+
+def _details(result: TestResult) -> list[str]:
+    """The text of a failure, without the command at its end, which stands above once for all."""
+    if result.verdict in (Verdict.stale, Verdict.new):
+        return []
+    lines = render_failure(result, "", 100)
+    return [line for line in lines if line.strip() not in ("accept:", "fix:")]
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    summary = f"<summary><code>{_shortened(escape, title)}</code></summary>"
+    return f"\n<details>{summary}\n\n{_fenced(lines)}\n</details>\n"
+
+
+def _fenced(lines: Sequence[str]) -> str:
+    """Lines as they are, whatever is in them: no line ends the fence."""
+    text = "\n".join(printable(line) for line in lines)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}text\n{text}\n{fence}\n"

@@ -1,0 +1,84 @@
+"""The past of one baseline, commit by commit, from git's log."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.names import shown_path
+from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline
+from pytest_instrcount.report.history import count_of, run_git
+
+#: How many commits are looked at, the newest.
+MOST_COMMITS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One commit that changed a baseline."""
+
+    commit: str
+    #: when it was made, ISO 8601
+    date: str
+    #: first line of its message
+    subject: str
+    #: instructions per call, denoised where the baseline has that
+    ir: int
+    #: of the baseline's ledger; "" if it has none
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What git knows of a baseline."""
+
+    #: the oldest first
+    points: tuple[Step, ...]
+    #: whether the clone has not all commits
+    shallow: bool
+    #: whether the file differs from the last commit
+    changed: bool
+
+
+def read_past(path: Path) -> Past:
+    """The commits that changed a baseline. Raises InstrcountError "no-history" where there are none."""
+    try:
+        shallow = run_git(path.parent, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        log = run_git(
+            path.parent,
+            *("-c", "log.showSignature=false", "log", f"--max-count={MOST_COMMITS}"),
+            *("--first-parent", "-m", "--format=%H%x1f%cI%x1f%s", "-z", "--", path.name),
+        )
+        commits = [
+            each.split("\x1f") for each in log.decode("utf-8", "replace").split("\0") if each
+        ]
+        steps = [_step(path, *commit) for commit in reversed(commits)]
+        status = run_git(path.parent, "status", "--porcelain", "--", path.name)
+    except (OSError, ValueError, TypeError, subprocess.SubprocessError):
+        steps, shallow, status = [], False, b""
+    points = tuple(step for step in steps if step is not None)
+    if not points:
+        raise InstrcountError(
+            "no-history",
+            f"git's log has no commit of {shown_path(path)}",
+            f"git add {shown_path(path)} && git commit",
+        )
+    return Past(points, shallow, bool(status.strip()))
+
+
+def _step(path: Path, commit: str, date: str, subject: str) -> Step | None:
+    """None for a commit that deletes the file, or whose file is no baseline."""
+    try:
+        text = run_git(path.parent, "cat-file", "blob", f"{commit}:./{path.name}")
+    except subprocess.SubprocessError:
+        return None
+    ir = count_of(text) if len(text) <= LARGEST_FILE else None
+    if ir is None:
+        return None
+    try:
+        reason = parse_baseline(text.decode(), path).reason_for(ir)
+    except (InstrcountError, ValueError):
+        reason = ""  # of a release that checked less
+    return Step(commit.strip(), date, subject, ir, reason)

@@ -1,0 +1,186 @@
+"""JSON reports as files from anywhere: read, checked, joined."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.compare import differing
+from pytest_instrcount.gate.gate import (
+    ImprovedPolicy,
+    IncomparablePolicy,
+    MissingPolicy,
+    Verdict,
+    fails,
+)
+from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.report.json import SCHEMA
+
+#: Bytes of a report that are read.
+LARGEST = 500_000_000
+
+Report = dict[str, Any]
+
+_MOST_FACTS = 5
+# key of the report -> keys of an entry that other code relies on, and what they may be
+_ENTRIES: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "tests": {
+        "nodeid": (str,),
+        "verdict": (str,),
+        "ir": (int, type(None)),
+        "baseline_ir": (int, type(None)),
+        "denoised_ir": (int, type(None)),
+        "delta": (int, float, type(None)),
+        "detects": (int, float, type(None)),
+        "limit": (str,),
+    },
+    "traces": {"nodeid": (str,), "verdict": (str,), "calls": (int, type(None))},
+    "budgets": {"nodeid": (str,), "budget": (str,), "kept": (bool,)},
+}
+
+
+def load_report(path: Path) -> Report:
+    """Read a report of this release's schema.
+
+    Raises InstrcountError "report-unreadable", "report-damaged", "report-newer" or "report-older".
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
+        raise InstrcountError(
+            "report-unreadable",
+            f"{shown_path(path)} cannot be read: {why}",
+            f"ls -ld {shown_path(path)}",
+        ) from error
+    try:
+        if len(data) > LARGEST:
+            raise ValueError(f"it holds more than {LARGEST:,} bytes")
+        found = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+        return _checked(found, path)
+    except (ValueError, RecursionError) as error:
+        raise InstrcountError(
+            "report-damaged",
+            f"{shown_path(path)} is no whole report: {printable(str(error))[:200]}",
+            f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
+        ) from None
+
+
+def _refuse(word: str) -> object:
+    raise ValueError(f"{word} is no number")
+
+
+def _checked(found: object, path: Path) -> Report:
+    if not isinstance(found, dict) or type(found.get("schema")) is not int:
+        raise ValueError("it is something else")
+    schema = found["schema"]
+    if schema != SCHEMA:
+        newer = schema > SCHEMA
+        raise InstrcountError(
+            "report-newer" if newer else "report-older",
+            f"{shown_path(path)} has schema {schema}, this release reads {SCHEMA}",
+            "python -m pip install --upgrade pytest-instrcount"
+            if newer
+            else f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
+        )
+    if found.keys() != {"schema", "environment", *_ENTRIES}:
+        raise ValueError("it has other keys than a report")
+    facts = found["environment"]
+    if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
+        raise ValueError("environment is not an object of texts")
+    for kind, keys in _ENTRIES.items():
+        if not isinstance(found[kind], list):
+            raise ValueError(f"{kind} is not a list")
+        for entry in found[kind]:
+            _check_entry(entry, kind, keys)
+    return found
+
+
+def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]]) -> None:
+    if not isinstance(entry, dict):
+        raise ValueError(f"an entry of {kind} is not an object")
+    for key, types in keys.items():
+        if key not in entry or type(entry[key]) not in types:
+            raise ValueError(f"{key} in an entry of {kind} is missing, or has the wrong type")
+    if "verdict" in keys and entry["verdict"] not in Verdict.__members__:
+        raise ValueError(f"{entry['verdict'][:40]!r} is no verdict")
+
+
+def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
+    """One report with the results of all, in their order, stale baselines last.
+
+    What one of them calls stale and another has measured is not stale. Raises InstrcountError
+    "merge-environments" if they were made in different environments, "merge-conflict" if two differ
+    in what they say of a test.
+    """
+    (first, report), *others = reports
+    for path, other in others:
+        differences = differing(report["environment"], other["environment"])
+        if differences:
+            facts = ", ".join(
+                printable(f"{name} {one} / {two}") for name, one, two in differences[:_MOST_FACTS]
+            )
+            raise InstrcountError(
+                "merge-environments",
+                f"{shown_path(first)} and {shown_path(path)} are of different environments "
+                f"({facts}), and are kept apart",
+                "python -m pytest_instrcount merge, once for the reports of each environment",
+            )
+    joined: Report = {"schema": SCHEMA, "environment": report["environment"]}
+    for kind in _ENTRIES:
+        joined[kind] = _join_entries(kind, [(path, each[kind]) for path, each in reports])
+    return joined
+
+
+def _join_entries(kind: str, lists: Sequence[tuple[Path, list[Report]]]) -> list[Report]:
+    found: dict[tuple[str, str], tuple[Path, Report]] = {}
+    for path, entries in lists:
+        for entry in entries:
+            key = entry["nodeid"], entry.get("budget", "")
+            before = found.get(key)
+            if before is None or _is_stale(before[1]):
+                found[key] = path, entry
+            elif entry != before[1] and not _is_stale(entry):
+                raise conflict(before[0], path, entry["nodeid"])
+    entries = [entry for _, entry in found.values()]
+    return [*(e for e in entries if not _is_stale(e)), *(e for e in entries if _is_stale(e))]
+
+
+def _is_stale(entry: Report) -> bool:
+    return entry.get("verdict") == Verdict.stale.value
+
+
+def conflict(one: Path, two: Path, nodeid: str) -> InstrcountError:
+    """The error for two files that differ in what they say of a test."""
+    return InstrcountError(
+        "merge-conflict",
+        f"{shown_path(one)} and {shown_path(two)} differ in {printable(nodeid)[:200]}",
+        f"keep one of them: rm {shown_path(two)}    (or leave that input out)",
+    )
+
+
+def failures_in(
+    report: Report,
+    *,
+    missing: MissingPolicy,
+    incomparable: IncomparablePolicy,
+    improved: ImprovedPolicy,
+) -> list[str]:
+    """What fails a run with these results: "regressed t.py::test_a", tests first, then calls, budgets."""
+    found = [
+        f"{entry['verdict']} {entry['nodeid']}"
+        for kind in ("tests", "traces")
+        for entry in report[kind]
+        if fails(
+            Verdict(entry["verdict"]),
+            missing=missing,
+            incomparable=incomparable,
+            improved=improved,
+        )
+    ]
+    budgets = [each for each in report["budgets"] if not each["kept"]]
+    return found + [f"{each['budget']} not kept: {each['nodeid']}" for each in budgets]

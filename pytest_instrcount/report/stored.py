@@ -1,0 +1,146 @@
+"""A baseline -> lines for a terminal: what is known of a test. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from tabulate import tabulate
+
+from pytest_instrcount.blame.tree import CallTree, Path
+from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.names import printable
+from pytest_instrcount.report.words import count, cut_left, cut_right, percent, quotient
+
+MOST_FUNCTIONS = 10
+MOST_BRANCHES = 40
+_MOST_PACKAGES = 20
+# Branches that cost less than this share of the test are not shown.
+_WORTH_SHOWING = Fraction(1, 100)
+
+
+def render_stored(baseline: Baseline, width: int = 80) -> list[str]:
+    """All that a baseline says, most important first."""
+    lines = [printable(baseline.nodeid), *_counts(baseline)]
+    lines += ["", "C functions, the dearest first; of the test, per call:"]
+    lines += _functions(baseline, width)
+    if baseline.work:
+        done = (
+            f"{kind} {quotient(Fraction(number, baseline.calls))}"
+            for kind, number in baseline.work.items()
+        )
+        lines += ["", f"calls: {', '.join(done)}"]
+    if baseline.python is not None:
+        lines += ["", *_tree(baseline.python, width)]
+    if baseline.ledger:
+        lines += ["", "accepted:"]
+    for entry in baseline.ledger:
+        commit = f" ({entry.commit})" if entry.commit else ""
+        counts = f"{count(entry.old)} -> {count(entry.new)}"
+        lines.append(printable(f"  {counts}  {entry.reason}{commit}"))
+    lines += ["", "environment:"]
+    lines += [f"  {printable(f'{name}: {fact}')}" for name, fact in baseline.environment.items()]
+    if baseline.packages:
+        named = [f"{name} {version}" for name, version in baseline.packages.items()]
+        more = f", and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
+        lines.append(f"packages: {printable(', '.join(named[:_MOST_PACKAGES]))}{more}")
+    return lines
+
+
+def _counts(baseline: Baseline) -> Iterator[str]:
+    yield f"  Ir {count(baseline.ir)} a call"
+    denoised = baseline.denoised
+    if denoised is not None:
+        low, now, high = (
+            quotient(Fraction(number, baseline.calls))
+            for number in (denoised.low, denoised.total, denoised.high)
+        )
+        spread = percent(denoised.spread).removeprefix("+")
+        yield f"  denoised Ir {now}, in {denoised.layouts} layouts {low} to {high} (spread {spread})"
+        yield f"  detects >= {percent(denoised.detects).removeprefix('+')}"
+        noisy = denoised.noise.functions
+        if noisy:
+            yield f"  {len(noisy)} functions beyond the rules are noise"
+    yield f"  {baseline.calls} calls counted after {baseline.warmup}, isolation {baseline.isolation}"
+
+
+def _functions(baseline: Baseline, width: int) -> list[str]:
+    rows = baseline.rows
+    dearest = sorted(rows, key=lambda name: (-rows[name].ir, name))[:MOST_FUNCTIONS]
+    total = max(1, baseline.total_ir)
+    cells = [
+        (
+            percent(Fraction(rows[name].ir, total)).removeprefix("+"),
+            percent(Fraction(baseline.inclusive[name], total)).removeprefix("+")
+            if name in baseline.inclusive
+            else "-",
+            quotient(Fraction(rows[name].calls, baseline.calls)),
+            cut_left(name, max(20, width - 34)),
+        )
+        for name in dearest
+    ]
+    lines = _aligned(("own", "with callees", "calls", "function"), cells, width)
+    if len(rows) > MOST_FUNCTIONS:
+        lines.append(f"  and {len(rows) - MOST_FUNCTIONS} more")
+    return lines
+
+
+def _tree(tree: CallTree, width: int) -> list[str]:
+    lines = [f"Python functions ({tree.how}), {tree.unit} a call of the test:"]
+    shown: list[tuple[str, str, str, str]] = []
+    left = 0
+    total = max(1, tree.total)
+    for path in _paths(tree, ()):
+        cost = Fraction(tree.inclusive[path])
+        if cost / total < _WORTH_SHOWING or len(shown) >= MOST_BRANCHES:
+            left += 1
+            continue
+        row = tree.nodes.get(path)
+        shown.append(
+            (
+                quotient(cost / tree.counted),
+                quotient(Fraction(row.ir if row else 0, tree.counted)),
+                quotient(Fraction(row.calls if row else 0, tree.counted)),
+                "  " * (len(path) - 1) + printable(path[-1]),
+            )
+        )
+    lines += _aligned(("with callees", "own", "calls", "function"), shown, width)
+    if left:
+        lines.append(f"  and {left} more, below 1 % or beyond the first {MOST_BRANCHES}")
+    return lines
+
+
+def _paths(tree: CallTree, above: Path) -> Iterator[Path]:
+    """The dearest first, each before what it called."""
+    stack = [above]
+    while stack:
+        path = stack.pop()
+        if path:
+            yield path
+        below = tree.children.get(path, ())
+        stack += sorted(below, key=lambda each: (tree.inclusive[each], each))
+
+
+def render_table_of_calls(table: CallTable, width: int = 80) -> list[str]:
+    """What a table of calls says, most calls first."""
+    lines = [printable(table.nodeid), f"  {count(table.total)} calls"]
+    most = sorted(table.calls.items(), key=lambda each: (-each[1], each[0]))
+    lines += [cut_right(f"  {number:>9,}  {name}", width) for name, number in most[:MOST_BRANCHES]]
+    if len(most) > MOST_BRANCHES:
+        lines.append(f"  and {len(most) - MOST_BRANCHES} functions more")
+    return lines
+
+
+def _aligned(headers: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Columns of numbers, then one of names that keeps its indent."""
+    numbers = [each[:-1] for each in cells]
+    lines = tabulate(
+        numbers,
+        headers=headers[:-1],
+        tablefmt="plain",
+        disable_numparse=True,
+        colalign=["right"] * (len(headers) - 1) if cells else None,
+    ).splitlines()
+    names = [headers[-1], *(each[-1] for each in cells)]
+    return [cut_right(f"  {line}  {name}".rstrip(), width) for line, name in zip(lines, names)]

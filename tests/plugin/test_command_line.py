@@ -1,0 +1,270 @@
+"""``compare``, ``show`` and ``history``: what they print of what runs have stored, and how they exit."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.cli import main
+from tests.plugin.conftest import Project
+
+SUITE = """
+import pytest
+
+@pytest.mark.instrcount
+def test_a(): pass
+
+@pytest.mark.instrcount
+def test_b(): pass
+
+@pytest.mark.instrcount
+def test_other(): pass
+
+@pytest.mark.trace_profile
+def test_traced(): pass
+"""
+OLD = {"test_it.py:test_a": (9_000, 1), "test_it.py:test_a;shop.py:f": (1_000, 1)}
+NEW = {"test_it.py:test_a": (9_000, 1), "test_it.py:test_a;shop.py:f": (2_000, 2)}
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def suite(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Tests with baselines; one costs 10 % more now, one 20 % more, one 1 % less."""
+    project.write(SUITE)
+    project.valgrind.python["test_a"] = OLD
+    project.update().assert_outcomes(passed=4)
+    project.valgrind.python["test_a"] = NEW
+    project.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000, "test_other": 9_900}
+    monkeypatch.setenv("COLUMNS", "80")
+    return project
+
+
+def aside(project: Project, name: str) -> str:
+    """The baselines of a run, out of the way."""
+    target = project.outside / name
+    (project.path / "instrcount_baselines").rename(target)
+    return str(target)
+
+
+def said(capsys: Captured, *args: str, code: int = 0) -> list[str]:
+    capsys.readouterr()
+    assert main(args) == code
+    return "".join(capsys.readouterr()).splitlines()
+
+
+def slug_of(lines: list[str]) -> str:
+    assert len(lines) == 2 and lines[1].startswith("  fix: ")
+    found = re.search(r"\[([a-z-]+)\]$", lines[0])
+    assert found is not None
+    return found[1]
+
+
+# --- compare ------------------------------------------------------------------------------------
+
+
+def table_in(text: str | list[str]) -> list[str]:
+    """The rows and the totals of a table."""
+    lines = text.splitlines() if isinstance(text, str) else text
+    start = next(n for n, line in enumerate(lines) if line.startswith("test  "))
+    return lines[start : next(n for n, line in enumerate(lines) if "unchanged," in line) + 1]
+
+
+def test_two_folders(suite: Project, capsys: Captured) -> None:
+    """The words and the numbers of a run, the worst first, with whose doing it is; exit code 1."""
+    run = suite.measure()
+    text = run.stdout.str()
+    old = Path(suite.path / "instrcount_baselines")
+    copy = suite.outside / "old"
+    subprocess.run(["cp", "-r", old, copy], check=True)
+    suite.update()
+    lines = said(capsys, "compare", str(copy), str(old), code=1)
+    assert sorted(table_in(lines)) == sorted(table_in(text))
+    assert [line.split()[0] for line in table_in(lines)[2:-1]] == [
+        "test_it.py::test_b",
+        "test_it.py::test_a",
+    ]
+    start = text.splitlines().index(next(x for x in text.splitlines() if x.startswith("test_a: ")))
+    failure = text.splitlines()[start : start + 7]
+    assert "    +10 %  test_it.py test_a" in lines
+    assert "      calls f 1 -> 2 times" in lines
+    assert failure[0] in lines
+    assert "accept:" not in "\n".join(lines)
+
+
+def test_equal_folders(suite: Project, capsys: Captured) -> None:
+    """Exit code 0; -q shows the totals, -v all rows."""
+    folder = aside(suite, "old")
+    assert said(capsys, "compare", folder, folder, "-q") == [
+        "instrcount: 3 unchanged",
+        "instrcount, calls: 1 unchanged",
+    ]
+    lines = said(capsys, "compare", folder, folder, "-v")
+    assert sum(" 0 % " in line for line in lines) == 4
+
+
+def test_the_limit(suite: Project, capsys: Captured) -> None:
+    """As that of a run, for all tests."""
+    old = aside(suite, "old")
+    suite.update()
+    new = aside(suite, "new")
+    assert said(capsys, "compare", old, new, "--max-delta=15%", code=1)[-2].startswith(
+        "instrcount: 2 unchanged, 1 regressed"
+    )
+    said(capsys, "compare", old, new, "--max-delta=20%")
+    assert slug_of(said(capsys, "compare", old, new, "--max-delta=20", code=2)) == "limit"
+
+
+def test_what_cannot_be_compared(suite: Project, capsys: Captured) -> None:
+    """Another environment is said, and no regression; a test that one side lacks is new or stale."""
+    old = aside(suite, "old")
+    suite.valgrind.version = "3.20.0"
+    suite.write(SUITE.replace("test_other", "test_another"))
+    suite.update()
+    lines = said(capsys, "compare", old, aside(suite, "new"))
+    assert "instrcount: 1 new, 2 incomparable, 1 stale" in lines
+    assert "valgrind 3.19.0 -> 3.20.0 [baseline-incomparable]" in " ".join(map(str.strip, lines))
+
+
+def test_calls(suite: Project, capsys: Captured) -> None:
+    """Traced tests may not call more."""
+    old = aside(suite, "old")
+    suite.valgrind.costs.clear()
+    suite.valgrind.traced["test_traced"] = {"test_it:f": 5}
+    suite.update()
+    lines = said(capsys, "compare", old, aside(suite, "new"), code=1)
+    assert "test_traced: 3 -> 5 calls (+66.7 %, limit +0 %)" in lines
+
+
+def test_two_reports(suite: Project, capsys: Captured) -> None:
+    """Of runs against any baselines; counts are compared, not verdicts."""
+    paths = [str(suite.outside / name) for name in ("r1.json", "r2.json")]
+    suite.measure(f"--instrcount-report=json:{paths[0]}")
+    suite.valgrind.costs["test_a"] = 13_000
+    suite.measure(f"--instrcount-report=json:{paths[1]}")
+    lines = said(capsys, "compare", *paths, code=1)
+    assert lines[0] == "test_a: Ir 11,000 -> 13,000 (+18.2 %, limit +1 %)"
+    assert "instrcount: 2 unchanged, 1 regressed" in lines
+    said(capsys, "compare", paths[0], paths[0])
+    other = json.loads(Path(paths[1]).read_text())
+    other["environment"]["valgrind"] = "3.20.0"
+    Path(paths[1]).write_text(json.dumps(other))
+    assert "instrcount: 3 incomparable" in said(capsys, "compare", *paths)
+
+
+def test_nothing_to_compare(suite: Project, capsys: Captured) -> None:
+    """A comparison of nothing is no success."""
+    folder = aside(suite, "old")
+    empty = suite.outside / "empty"
+    empty.mkdir()
+    file = suite.outside / "r.json"
+    file.write_text("{}")
+    assert slug_of(said(capsys, "compare", folder, str(empty), code=2)) == "compare-nothing"
+    assert slug_of(said(capsys, "compare", folder, str(file), code=2)) == "compare-mixed"
+    assert slug_of(said(capsys, "compare", str(file), str(file), code=2)) == "report-damaged"
+    assert slug_of(said(capsys, "compare", "no", "no", code=2)) == "report-unreadable"
+
+
+# --- show ---------------------------------------------------------------------------------------
+
+
+def test_a_baseline(suite: Project, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts, functions, tree, why, environment; found from a folder below, too."""
+    suite.update("--instrcount-reason=more work")
+    below = suite.path / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    lines = said(capsys, "show", "test_a")
+    assert lines[1] == "test_it.py::test_a"
+    assert "  Ir 11,000 a call" in lines
+    assert any(re.search(r" 75 % .* work\.c:work$", line) for line in lines)
+    assert any(re.search(r"2,000 +2,000 +2 +  shop\.py:f$", line) for line in lines)
+    assert "  10,000 -> 11,000  more work" in lines
+    assert "  valgrind: 3.19.0" in lines
+
+
+def test_a_traced_test(suite: Project, capsys: Captured) -> None:
+    """Its calls."""
+    lines = said(capsys, "show", "test_traced")
+    assert lines[1:] == ["test_it.py::test_traced", "  3 calls", "          3  test_it:f"]
+
+
+@pytest.mark.parametrize(
+    ("args", "slug"),
+    [
+        (("show", "test_"), "test-ambiguous"),
+        (("show", "nobody"), "test-unknown"),
+        (("show", "test_a", "--baseline-dir", "no"), "no-baselines"),
+        (("show", "no.json.gz"), "bundle-unreadable"),
+        (("history", "test_"), "test-ambiguous"),
+        (("history", "test_a"), "no-history"),
+    ],
+)
+def test_what_cannot_be_shown(
+    suite: Project, args: tuple[str, ...], slug: str, capsys: Captured
+) -> None:
+    """Told with what to type."""
+    assert slug_of(said(capsys, *args, code=2)) == slug
+
+
+def test_a_whole_id_wins(suite: Project, capsys: Captured) -> None:
+    """Over ids that it is a part of."""
+    suite.write(SUITE + "\n@pytest.mark.instrcount\ndef test_a2(): pass\n")
+    suite.update()
+    assert said(capsys, "show", "test_it.py::test_a")[1] == "test_it.py::test_a"
+    assert slug_of(said(capsys, "show", "test_a", code=2)) == "test-ambiguous"
+
+
+# --- history ------------------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> str:
+    config = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+    done = subprocess.run(
+        ["git", *config, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def committed(suite: Project) -> Project:
+    """Two commits, the second with a reason, and a third count that is in none."""
+    git(suite.path, "init", "-q")
+    git(suite.path, "add", ".")
+    git(suite.path, "commit", "-q", "-m", "the first\n\nmore")
+    suite.update("--instrcount-reason=more work")
+    git(suite.path, "commit", "-q", "-a", "-m", "the second")
+    return suite
+
+
+def test_history(committed: Project, capsys: Captured) -> None:
+    """The newest first: why, else what the commit says; and what is not committed."""
+    committed.valgrind.costs["test_a"] = 5_500
+    committed.update("--instrcount-reason=half")
+    second, first = git(committed.path, "log", "--format=%h", "--abbrev=12").split()
+    day = git(committed.path, "log", "-1", "--format=%cs")
+    rows = [re.split(r"\s{2,}", line.strip()) for line in said(capsys, "history", "test_a")[2:]]
+    assert rows == [
+        ["commit", "date", "Ir a call", "delta", "reason"],
+        ["(not committed)", "5,500", "-50 %", "half"],
+        [second, day, "11,000", "+10 %", "more work"],
+        [first, day, "10,000", "(the first)"],
+    ]
+
+
+def test_history_of_a_shallow_clone(
+    committed: Project, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there, and a word on what is not."""
+    clone = committed.outside / "clone"
+    git(committed.outside, "clone", "-q", "--depth=1", f"file://{committed.path}", str(clone))
+    monkeypatch.chdir(clone)
+    lines = said(capsys, "history", "test_a")
+    assert len(lines) == 5
+    assert lines[3].endswith("11,000            more work")
+    assert lines[4].startswith("this clone is shallow: ") and "git fetch --unshallow" in lines[4]

@@ -1,0 +1,189 @@
+"""A suite in shards: what they write, merged, is what one run writes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.cli import main
+from tests.plugin.conftest import Project
+
+SUITE = """
+import pytest
+
+@pytest.mark.instrcount
+def test_a1(): pass
+
+@pytest.mark.instrcount
+def test_a2(): pass
+
+@pytest.mark.instrcount
+def test_b(): pass
+
+@pytest.mark.trace_profile
+def test_traced(): pass
+"""
+#: Of these the first moves between layouts, in one test alone; the others call it, too.
+MOVES, STEADY = (
+    {"frame.c:clear": 50, "work.c:work": 9_950},
+    {"frame.c:clear": 40, "work.c:g": 9_960},
+)
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Three measured tests; one of them shows that a function of the others, too, is noise."""
+    project.write(SUITE)
+    valgrind = project.valgrind
+    valgrind.costs |= {"test_a1": MOVES, "test_a2": STEADY, "test_b": STEADY}
+    other = {**MOVES, "frame.c:clear": 57}
+    valgrind.again["test_a1"] = [MOVES, other, MOVES, other, MOVES]
+    for name in ("test_a2", "test_b"):
+        valgrind.again[name] = [STEADY] * 5
+    return project
+
+
+def moved(project: Project, name: str) -> Path:
+    """The baselines of a run, out of the way."""
+    target = project.outside / name
+    (project.path / "instrcount_baselines").rename(target)
+    return target
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.json"))
+    }
+
+
+def make_shards(project: Project, *args: str) -> tuple[Path, Path, Path]:
+    """The baselines of one run, and of two that had a part of the tests each."""
+    project.update()
+    one = moved(project, "one")
+    project.update("-k", "a1 or traced", *args).assert_outcomes(passed=2, deselected=2)
+    first = moved(project, "first")
+    project.update("-k", "not a1 and not traced", *args).assert_outcomes(passed=2, deselected=2)
+    return one, first, moved(project, "second")
+
+
+def test_merged_shards_are_one_run(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Byte for byte, although each shard has seen the noise of its own tests only."""
+    one, first, second = make_shards(suite, "--instrcount-shard")
+    (name,) = (path for path in texts(second) if "test_b" in path)
+    assert "frame.c:clear" in json.loads(texts(one)[name])["denoised"]["noisy"]
+    assert json.loads(texts(second)[name])["denoised"] != json.loads(texts(one)[name])["denoised"]
+    out = suite.outside / "out"
+    assert main(["merge", "--into", str(out), str(first), str(second)]) == 0
+    assert texts(out) == texts(one)
+    assert len(list(out.rglob("*.*"))) == 4
+    assert capsys.readouterr().out.splitlines()[-1] == f"4 baselines written to {out}"
+    assert not list(suite.outside.glob("*tmp"))
+
+
+def test_merged_twice_is_merged_once(suite: Project) -> None:
+    """What is there already is left, and said."""
+    one, first, second = make_shards(suite, "--instrcount-shard")
+    out = str(suite.outside / "out")
+    for _ in range(2):
+        assert main(["merge", "--into", out, str(first), str(second)]) == 0
+    assert texts(Path(out)) == texts(one)
+
+
+def test_shards_that_began_with_the_same_baselines(suite: Project) -> None:
+    """Each has old baselines of the other's tests: those of the shard that has measured them win."""
+    suite.update()
+    old = moved(suite, "old")
+    suite.valgrind.costs |= {"test_a1": 20_000, "test_b": 30_000}
+    suite.valgrind.again.clear()
+    here = suite.path / "instrcount_baselines"
+    shards = []
+    for name, words in (("first", "a1 or traced"), ("second", "not a1 and not traced")):
+        shutil.copytree(old, here)
+        suite.update("-k", words, "--instrcount-shard")
+        shards.append(str(moved(suite, name)))
+    shutil.copytree(old, here)
+    suite.update()
+    one = moved(suite, "one")
+    out = suite.outside / "out"
+    assert main(["merge", "--into", str(out), *shards]) == 0
+    assert texts(out) == texts(one)
+
+
+def test_copied_shards_have_the_same_counts(
+    suite: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --instrcount-shard all is the same but what is known of noise; a merge says so."""
+    one, first, second = make_shards(suite)
+    copied = texts(first) | texts(second)
+    assert copied.keys() == texts(one).keys()
+    for name, text in texts(one).items():
+        alone, whole = json.loads(copied[name]), json.loads(text)
+        alone.pop("denoised", None), whole.pop("denoised", None)
+        assert alone == whole
+    out = suite.outside / "out"
+    assert main(["merge", "--into", str(out), str(first), str(second)]) == 0
+    assert texts(out) == copied
+    assert "2 of 3 baselines do not know all 1 functions" in capsys.readouterr().out
+
+
+def test_two_that_differ(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both files are named, and nothing is written."""
+    suite.update()
+    first = moved(suite, "first")
+    suite.valgrind.costs["test_b"] = 12_345
+    suite.valgrind.again["test_b"] = [12_345] * 5
+    suite.update()
+    second = moved(suite, "second")
+    out = suite.outside / "out"
+    assert main(["merge", "--into", str(out), str(first), str(second)]) == 2
+    (name,) = (path for path in texts(first) if "test_b" in path)
+    said = capsys.readouterr().err.splitlines()[-2:]
+    assert said == [
+        f"instrcount: {first / name} and {second / name} differ in test_it.py::test_b "
+        "[merge-conflict]",
+        f"  fix: keep one of them: rm {second / name}    (or leave that input out)",
+    ]
+    assert not out.exists()
+    assert main(["merge", "--into", str(second), str(first)]) == 2
+    assert not list(suite.outside.glob("*tmp"))
+
+
+def test_a_shard_is_an_update(suite: Project) -> None:
+    """Nothing is written where nothing is stored."""
+    result = suite.measure("--instrcount-shard")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["--instrcount-shard: give it with --instrcount-update-baseline"])
+
+
+# --- reports ------------------------------------------------------------------------------------
+
+
+def test_reports(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """The union, in the order of the inputs; exit code 1 where a run of all tests would have failed."""
+    suite.update()
+    suite.valgrind.costs["test_b"] = 20_000
+    suite.valgrind.again["test_b"] = [20_000] * 5
+    paths = [suite.outside / "r1.json", suite.outside / "r2.json"]
+    for path, words in zip(paths, ("a1 or traced", "not a1 and not traced")):
+        suite.measure(f"--instrcount-report=json:{path}", "-k", words)
+    whole = suite.report()
+    out = suite.outside / "all.json"
+    capsys.readouterr()
+    assert main(["merge", "--into", str(out), *map(str, paths)]) == 1
+    assert json.loads(out.read_text()) == whole
+    assert capsys.readouterr().out.splitlines() == [
+        f"2 reports of 3 tests are in {out}",
+        "instrcount: 2 unchanged, 1 regressed",
+        "  regressed test_it.py::test_b",
+    ]
+
+
+@pytest.mark.parametrize(("policy", "code"), [("note", 0), ("fail", 1)])
+def test_policies_of_reports(suite: Project, policy: str, code: int) -> None:
+    """As those of a run."""
+    path, out = suite.outside / "r1.json", suite.outside / "all.json"
+    suite.measure(f"--instrcount-report=json:{path}")
+    assert main(["merge", "--into", str(out), f"--missing={policy}", str(path)]) == code
