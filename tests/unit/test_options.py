@@ -53,6 +53,7 @@ def test_twins(declared: Recorder) -> None:
     deeds = {
         "instrcount_update_baseline",
         "instrcount_prune",
+        "instrcount_against",
         "instrcount_only",
         "instrcount_skip",
         "instrcount_report",
@@ -62,6 +63,7 @@ def test_twins(declared: Recorder) -> None:
     }
     only_ini = {
         "instrcount_adopt_benchmarks",
+        "instrcount_against_build",
         "instrcount_env",
         "instrcount_recognizers",
         "verbosity_instrcount",
@@ -74,7 +76,7 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
         without_twin = name in ("--instrcount-report", "--trace-profile") or name.endswith(
-            ("-keep", "-bundle")
+            ("-keep", "-bundle", "-against")
         )
         assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
