@@ -35,6 +35,13 @@ from pytest_instrcount.report.trees import with_notes_on_trees
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 
+#: In the place of the command that stores a count.
+ALLOW_MORE = (
+    "merge it, or allow more by max_delta= in its marker; --instrcount-against stores nothing"
+)
+#: Where none of the tests is in the other commit.
+OTHER_REF = "pytest --instrcount-against=REF with a commit that has these tests"
+
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
 
@@ -102,7 +109,9 @@ class Gate:
     def pytest_report_header(self) -> str:
         """One line that names the tools."""
         folder = os.path.relpath(self._settings.baseline_dir, self._config.rootpath)
-        return render_header({**self._header, "baselines": f"in {folder}"})
+        against = self._settings.against
+        other = {"against": str(against)} if against else {"baselines": f"in {folder}"}
+        return render_header({**self._header, **other})
 
     # Gate and store.
 
@@ -127,11 +136,11 @@ class Gate:
             if calls is not None:
                 result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
             result = keeper.failed(result, self._rulings.baseline(result.nodeid))
-            lines = render_failure(result, self._commands.accept(result.nodeid))
+            lines = render_failure(result, self._accept(result.nodeid))
             self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
             self._bundle(result, lines)
         for calls in self._calls.failing():
-            lines = render_calls_failure(calls, self._commands.accept(calls.nodeid))
+            lines = render_calls_failure(calls, self._accept(calls.nodeid))
             self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
             self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
         for budget in findings.budgets.judge():
@@ -142,7 +151,7 @@ class Gate:
         if settings.prune:
             self._prune(stale)
         if self._compared_nothing() and not session.testsfailed:
-            fix = self._update_command()
+            fix = self._update_command() or OTHER_REF
             if not findings.places:
                 fix = "pytest without --instrcount: no test with a marker of it was selected"
             raise pytest.UsageError(
@@ -253,12 +262,19 @@ class Gate:
                 blame=self._settings.blame,
                 traces=(*self._calls.results.values(), *self._calls.stale.values()),
                 budgets=tuple(findings.budgets.results),
+                against=self._settings.against,
             )
             self._summary = with_notes_on_trees(self._summary, self._settings.reports)
         return self._summary
 
+    def _accept(self, nodeid: str) -> str:
+        """How one test is accepted: the command, or what to do where nothing is stored."""
+        return ALLOW_MORE if self._settings.against else self._commands.accept(nodeid)
+
     def _update_command(self) -> str:
-        """The command that accepts what this run has measured."""
+        """The command that accepts what this run has measured; "" where nothing is stored."""
+        if self._settings.against:
+            return ""
         found: dict[str, list[Verdict]] = {}
         for result in self._rulings.results.values():
             if not result.written:

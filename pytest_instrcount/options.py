@@ -65,6 +65,7 @@ def asks_to_measure(config: pytest.Config, option: object) -> bool:
     # the ini is read in any case: a value that is none is to be told at once
     names = ("instrcount", "instrcount_update_baseline", "instrcount_prune", "instrcount_only")
     asked = is_switched_on(config) or any(getattr(option, name) for name in names)
+    asked = asked or getattr(option, "instrcount_against", None) is not None
     return asked and not getattr(option, "instrcount_skip")  # noqa: B009 - it is anything
 
 
@@ -149,6 +150,17 @@ def add_options(parser: pytest.Parser) -> None:
         "Leave out the tests that --instrcount would measure; nothing is measured",
         action="store_true",
         default=False,
+    )
+    add(
+        "instrcount-against",
+        "Measure the same tests of this commit and compare with that, not with baselines (implies "
+        "--instrcount)",
+        metavar="REF",
+    )
+    parser.addini(
+        "instrcount_against_build",
+        "Command that builds the files of the commit of --instrcount-against, run in their folder",
+        default="",
     )
     add_with_ini(
         "instrcount-max-delta",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from pytest_instrcount import facts
+from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.counting import Counting
 from pytest_instrcount.errors import InstrcountError
@@ -24,7 +25,7 @@ from pytest_instrcount.tracing.settings import load_trace_settings
 
 def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
-    settings = load_settings(config)
+    settings = choose_sides(config, load_settings(config))
     option = config.option
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return
@@ -46,6 +47,7 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
         "tracer": load_trace_settings(config).backend_name,
     }
     findings = find_with(config, settings, Store(settings.baseline_dir, key), environment, keeper)
+    watch_sides(config, settings, findings, sys_path)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, header)
     counting = Counting(

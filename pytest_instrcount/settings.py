@@ -17,6 +17,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
 from pytest_instrcount.gate.ledger import parse_reason
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
+from pytest_instrcount.gate.records import Base
 from pytest_instrcount.options import (
     BLAME,
     DEFAULT_TIMEOUT,
@@ -67,6 +68,8 @@ class Settings:
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
+    #: what is measured in the place of baselines
+    against: Base | None = None
 
     @property
     def missing_fails(self) -> bool:

@@ -21,6 +21,7 @@ from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
 from pytest_instrcount.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.settings import Settings
+from pytest_instrcount.stash import EDITABLE, OWN_PACKAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ def start_zygote(
         timeout=settings.timeout,
         jobs=jobs,
         options_of_valgrind=tuple(options_of_valgrind),
+        editable=config.stash.get(EDITABLE, {}),
+        own_package=config.stash.get(OWN_PACKAGE, ""),
     )
     return Zygote(setup, scratch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,6 +14,12 @@ COUNTING = pytest.StashKey[Callable[[pytest.FixtureRequest], Any]]()
 #: In the output of a worker of pytest-xdist: what is wrong and ends the run. Without lone surrogates,
 #: which execnet refuses.
 MISTAKES = "instrcount_mistakes"
+#: `editable_tables` of this process, as they are to be under Valgrind; and the package of this
+#: plugin, if it must not be found by ``sys.path``. Both sides of a run against a commit have them.
+EDITABLE = pytest.StashKey[Mapping[str, Any]]()
+OWN_PACKAGE = pytest.StashKey[str]()
+#: What the pytest that measures the other commit was told.
+OTHER_SIDE = pytest.StashKey[Any]()
 #: On an item: its `tracing.TraceProfile`, made when it is first asked for.
 TRACE = pytest.StashKey[Any]()
 #: On an item: its `adopting.Benchmark`, if it takes one.

@@ -110,6 +110,24 @@ sys.dont_write_bytecode = _plan["dont_write_bytecode"]
 sys.path[:] = _plan["sys_path"]
 
 
+def _use_plugin_in(folder):
+    """Take this plugin from its own folder, wherever ``sys.path`` would lead."""
+    from importlib.util import module_from_spec
+
+    spec = _spec_from_file(
+        "pytest_instrcount", f"{folder}/__init__.py", submodule_search_locations=[folder]
+    )
+    sys.modules["pytest_instrcount"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+for _module, _tables in _plan.get("editable", {}).items():
+    for _table, _content in _tables.items():
+        getattr(sys.modules[_module], _table).update(_content)
+if _plan.get("own_package"):
+    _use_plugin_in(_plan["own_package"])
+
+
 def _say_what_is_installed(installed):
     """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def take_scratch() -> Scratch:
     for number in range(_MOST_RUNS):
         path = parent / f"instrcount-{os.getuid():010}-{number:03}"
         try:
-            lock = _lock(path)
+            lock = lock_folder(path, _FOLDERS)
         except OSError as error:
             raise InstrcountError(
                 "scratch",
@@ -55,8 +56,8 @@ def take_scratch() -> Scratch:
     )
 
 
-def _lock(path: Path) -> int | None:
-    """Make the folder or take over one that a killed run left; None if it is somebody's."""
+def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
+    """Make a folder with these in it, or take over one that a killed run left; None if it is somebody's."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
@@ -71,7 +72,7 @@ def _lock(path: Path) -> int | None:
             for name in os.listdir(lock):
                 shutil.rmtree(path / name, ignore_errors=True)
                 (path / name).unlink(missing_ok=True)
-            for name in _FOLDERS:
+            for name in folders:
                 (path / name).mkdir(mode=0o700)
             return lock
     except BlockingIOError:

@@ -9,8 +9,8 @@ import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,10 @@ class ZygoteSetup:
     jobs: int
     #: more options for Valgrind
     options_of_valgrind: tuple[str, ...] = ()
+    #: module of a finder for an editable install -> table -> what it is to hold
+    editable: Mapping[str, Any] = field(default_factory=dict)
+    #: the folder of this plugin, where ``sys_path`` may lead to another copy of it; else ""
+    own_package: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +214,8 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
         "args": setup.args,
         "scratch": str(scratch),
         "dont_write_bytecode": sys.dont_write_bytecode,
+        "editable": setup.editable,
+        "own_package": setup.own_package,
         "installed": {folder: installed_in(folder) for folder in setup.sys_path},
     }
     for name, rehearse in (("fork", True), ("once", False)):

@@ -188,6 +188,25 @@ class CallsResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Base:
+    """The commit that tests are compared with, in the place of baselines."""
+
+    #: as the user names it
+    ref: str
+    #: its full id
+    commit: str
+
+    def __str__(self) -> str:
+        """For people.
+
+        >>> str(Base("origin/main", "853616af0d"))
+        'origin/main (853616a)'
+        """
+        short = self.commit[:7]
+        return self.ref if self.commit.startswith(self.ref) else f"{self.ref} ({short})"
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """A whole run."""
 
@@ -215,3 +234,5 @@ class RunSummary:
     title: str = ""
     #: how Python functions are told apart: the setting ``--instrcount-blame``
     blame: str = "auto"
+    #: what was measured in the place of baselines; None where those were read
+    against: Base | None = None

@@ -34,6 +34,7 @@ from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
 from pytest_instrcount.gate.schema import raw_baseline
 from pytest_instrcount.gate.shard import Shard
+from pytest_instrcount.gate.suspicion import may_have_moved
 
 Result = TypeVar("Result", TestResult, CallsResult)
 
@@ -79,6 +80,8 @@ class Rulings:
     hold: bool = False
     #: what was counted of tests that are not unchanged; packed
     _held: dict[str, bytes] = field(default_factory=dict)
+    #: whether one layout is to do for now, as what may have moved will be looked at again
+    first_look: bool = False
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
     #: why this run changes baselines, and what is checked out; "" if nobody said
@@ -95,6 +98,12 @@ class Rulings:
             except InstrcountError as error:
                 self._read[nodeid] = error
         return self._read[nodeid]
+
+    def read_again(self, nodeids: Iterable[str]) -> None:
+        """Read baselines that others have written anew."""
+        for nodeid in nodeids:
+            del self._read[nodeid]
+            self.baseline(nodeid)
 
     def made_with(self, nodeid: str) -> Baseline | None:
         """The baseline whose repetition is to be used again: one of this very environment."""
@@ -133,6 +142,10 @@ class Rulings:
         if self.hold and verdict is not Verdict.unchanged:
             self._held[nodeid] = _packed(measurement)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
+        if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
+            suspected = suspected or may_have_moved(comparison, limit)
+            # of a single layout: it is the limit that was told from noise
+            result = replace(result, spread=None, ends=None, detects=None)
         if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
             self._open[nodeid] = _packed(measurement)
         self.results[nodeid] = result
@@ -151,6 +164,8 @@ class Rulings:
 
     def unsettled(self) -> Iterator[Measurement]:
         """What has to be measured in more layouts: suspicions, and what is about to be stored."""
+        if self.first_look and self.policy.update is not None:
+            return
         for nodeid in list(self._open):
             measurement = self._measurement(nodeid)
             if not measurement.layouts and (
@@ -164,6 +179,8 @@ class Rulings:
         With each, how the tree in its baseline was made, None if there is none to compare with. Of
         what regressed and is not stored, the ``most`` that grew most.
         """
+        if self.first_look and self.policy.update is not None:
+            return
         blamed = [nodeid for nodeid in self._open if self._blamed_with(nodeid) is not None]
         blamed.sort(key=lambda nodeid: self.results[nodeid].delta or 0, reverse=True)
         for nodeid in list(self._open):
@@ -190,8 +207,10 @@ class Rulings:
     def _is_stored(
         self, found: Missing | Found | InstrcountError, measurement: Measurement
     ) -> bool:
-        """Whether the baseline holds this very count."""
+        """Whether the baseline holds this very count, and more layouts of it."""
         if not isinstance(found, Found) or found.baseline.denoised is None:
+            return False
+        if found.baseline.denoised.layouts == 1:
             return False
         old = found.baseline
         raw = replace(old, denoised=None, python=None, ledger=())

@@ -3,7 +3,7 @@
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
-3: whose doing a change is (per test functions, python, explained, work); budgets
+3: whose doing a change is (per test functions, python, explained, work); budgets; against
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ def render_json(summary: RunSummary) -> str:
 def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
-    >>> report_dict(RunSummary((), {"valgrind": "3.19.0"}))
-    {'schema': 3, 'environment': {'valgrind': '3.19.0'}, 'tests': [], 'traces': [], 'budgets': []}
+    >>> report_dict(RunSummary((), {}))
+    {'schema': 3, 'environment': {}, 'against': None, 'tests': [], 'traces': [], 'budgets': []}
     """
     return {
         "schema": SCHEMA,
         "environment": dict(sorted(summary.environment.items())),
+        "against": summary.against
+        and {"ref": summary.against.ref, "commit": summary.against.commit},
         "tests": [_test_dict(result) for result in summary.results],
         "traces": [_calls_dict(result) for result in summary.traces],
         "budgets": [budget_dict(result) for result in summary.budgets],

@@ -194,7 +194,8 @@ def _what(result: TestResult) -> str:
     if verdict is Verdict.new:
         return f"no baseline to compare with (Ir {count(result.ir)}) [baseline-missing]"
     if verdict is Verdict.incomparable:
-        return "the baseline was made in another environment or way [baseline-incomparable]"
+        other = "the baseline was made in another environment or way [baseline-incomparable]"
+        return _reason(result)[0] or other
     if verdict is Verdict.failed:
         return _reason(result)[0] or "could not be measured"
     if verdict is Verdict.nondeterministic:

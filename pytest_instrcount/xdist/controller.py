@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pytest_instrcount import facts, replay
+from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.errors import InstrcountError
@@ -45,6 +46,7 @@ def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     settings = load_settings(config)
     if config.option.setuponly or config.option.setupplan:
         return
+    settings = choose_sides(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     here = {
         "CPython": ".".join(map(str, sys.version_info[:3])),
@@ -64,6 +66,7 @@ def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
         raise pytest.UsageError(str(error)) from None
     key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
     findings = find_with(config, settings, Store(settings.baseline_dir, key), {}, keeper)
+    watch_sides(config, settings, findings, sys_path, ahead=True)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, here)
     controller = Controller(config, settings, findings, selection, gate, sys_path)

@@ -54,6 +54,7 @@ def test_report_of_two_tests() -> None:
     assert report_dict(summary) == {
         "schema": 3,
         "environment": {"glibc": "2.36", "valgrind": "3.19.0"},
+        "against": None,
         "tests": [
             {
                 "nodeid": "t.py::a",
@@ -97,6 +98,7 @@ def test_report_of_nothing() -> None:
     assert report_dict(RunSummary((), {})) == {
         "schema": 3,
         "environment": {},
+        "against": None,
         "tests": [],
         "traces": [],
         "budgets": [],

@@ -55,6 +55,7 @@ def test_twins(declared: Recorder) -> None:
         "instrcount_prune",
         "instrcount_shard",
         "instrcount_reason",
+        "instrcount_against",
         "instrcount_only",
         "instrcount_skip",
         "instrcount_report",
@@ -64,6 +65,7 @@ def test_twins(declared: Recorder) -> None:
     }
     only_ini = {
         "instrcount_adopt_benchmarks",
+        "instrcount_against_build",
         "instrcount_env",
         "instrcount_recognizers",
         "verbosity_instrcount",
@@ -75,11 +77,9 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     """Its default is None, so that the ini is asked; no option has an optional value."""
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
-        without_twin = name in (
-            "--instrcount-report",
-            "--instrcount-reason",
-            "--trace-profile",
-        ) or name.endswith(("-keep", "-bundle"))
+        without_twin = name in ("--instrcount-report", "--trace-profile") or name.endswith(
+            ("-keep", "-bundle", "-against", "-reason")
+        )
         assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
 

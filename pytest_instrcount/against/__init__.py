@@ -1,0 +1,1 @@
+"""Base against head: the tests of another commit, measured in the same job, in place of baselines."""

@@ -1,0 +1,119 @@
+"""Where the packages of a work tree are imported from: only from there can two commits differ."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path, PurePosixPath
+
+from pytest_instrcount.errors import InstrcountError
+
+_BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+#: Below a folder that is built, where its packages are.
+_PLACES = ("", "src/", "lib/", "python/")
+#: Names that many projects have, and that others have left in site-packages by mistake.
+_NO_PACKAGES = frozenset(
+    ("benchmarks", "conftest", "docs", "examples", "scripts", "setup", "test", "testing", "tests")
+)
+
+
+def packages_of(files: Iterable[str]) -> dict[str, str]:
+    """Name of each package and module that a project installs -> the folder that is built.
+
+    >>> packages_of(["pyproject.toml", "src/shop/__init__.py", "src/shop/a.py", "tests/__init__.py"])
+    {'shop': ''}
+    >>> packages_of(["a/setup.py", "a/b.py", "c/d/__init__.py"])
+    {'b': 'a/'}
+    """
+    files = set(files)
+    roots = {
+        each.removesuffix(name)
+        for each in files
+        for name in _BUILD_FILES
+        if each == name or each.endswith(f"/{name}")
+    }
+    places = {f"{root}{place}": root for root in roots for place in _PLACES}
+    found: dict[str, str] = {}
+    for file in sorted(files):
+        folder, _, name = file.rpartition("/")
+        above, _, package = folder.rpartition("/")
+        if name == "__init__.py":
+            place, top = f"{above}/" if above else "", package
+        else:
+            place, top = f"{folder}/" if folder else "", name.removesuffix(".py")
+        others = top in _NO_PACKAGES or top in sys.stdlib_module_names
+        if name.endswith(".py") and place in places and top.isidentifier() and not others:
+            found.setdefault(top, places[place])
+    return found
+
+
+def check_origins(
+    packages: Iterable[str], base: Path, is_heads: Callable[[str], bool], repository: str
+) -> None:
+    """See that what the project installs is imported from the files of the commit.
+
+    ``base`` is the folder of those; ``is_heads`` knows the user's own. Raises InstrcountError
+    "against-installed" for what is imported from where it was installed, "against-finder" for what
+    comes from the user's files.
+    """
+    installed = importlib.metadata.packages_distributions()
+    for name in packages:
+        for origin in origins(name):
+            if _is_below(origin, base):
+                break
+            if is_heads(str(origin)):
+                raise InstrcountError(
+                    "against-finder",
+                    f"{name} is imported from {origin} wherever the tests are: its editable install "
+                    "cannot be moved",
+                    "put the folder it is in on pythonpath in the ini file; what has to be compiled, "
+                    "build with instrcount_against_build",
+                )
+            if name in sys.modules or name in installed:
+                raise InstrcountError(
+                    "against-installed",
+                    f"{name} is imported from {origin}, so the same code would be measured twice",
+                    f"{shlex.quote(sys.executable)} -m pip install -e {shlex.quote(repository)}",
+                )
+
+
+def origins(name: str) -> Iterator[Path]:
+    """The folders of a package, or the file of a module."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    try:
+        spec = spec or importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return
+    if spec is None:
+        return
+    if spec.submodule_search_locations is not None:
+        yield from map(Path, spec.submodule_search_locations)
+    elif spec.origin is not None:
+        yield Path(spec.origin)
+
+
+def built_in_place(folder: Path, tracked: Collection[str]) -> list[str]:
+    """Extension modules beside tracked files that git does not know."""
+    known = set(tracked)
+    found = []
+    for each in sorted({str(PurePosixPath(file).parent) for file in known}):
+        try:
+            names = sorted(os.listdir(folder / each))
+        except OSError:
+            continue
+        found += [
+            path
+            for name in names
+            if name.endswith(tuple(EXTENSION_SUFFIXES))
+            and (path := str(PurePosixPath(each, name))) not in known
+        ]
+    return found
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return folder in path.parents or Path(os.path.realpath(folder)) in path.parents
