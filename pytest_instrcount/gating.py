@@ -31,6 +31,7 @@ from pytest_instrcount.report.text import render_failure, render_header, render_
 from pytest_instrcount.report.trees import with_notes_on_trees
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
+from pytest_instrcount.unobeyed import unobeyed
 
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
@@ -89,7 +90,7 @@ class Gate:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and self._settings.verbosity >= 0:
             reporter.ensure_newline()
-            reporter.write_line(line)
+            reporter.write_line(unobeyed(line))
 
     def pytest_report_header(self) -> str:
         """One line that names the tools."""
@@ -208,7 +209,7 @@ class Gate:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(unobeyed(line))
 
     def _summarise(self) -> RunSummary:
         if self._summary is None:
