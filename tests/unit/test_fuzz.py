@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz import targets
@@ -29,9 +29,7 @@ every_shape = pytest.mark.parametrize(
 )
 quick = settings(
     max_examples=int(os.environ.get("INSTRCOUNT_FUZZ_EXAMPLES", "40")),
-    deadline=None,
-    derandomize="CI" in os.environ or "INSTRCOUNT_FUZZ_EXAMPLES" not in os.environ,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    derandomize="INSTRCOUNT_FUZZ_EXAMPLES" not in os.environ,
 )
 
 
