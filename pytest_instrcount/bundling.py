@@ -21,6 +21,7 @@ from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import printable, shown_path
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.schema import render_baseline
+from pytest_instrcount.git import git_command, git_environment, work_tree
 from pytest_instrcount.report.bundle import (
     Bundle,
     BundledTest,
@@ -134,16 +135,14 @@ def _command(words: Sequence[str]) -> str:
 
 def git_commit(folder: Path) -> str:
     """The commit that is checked out, with a "+" if files that git knows differ; "" without git."""
-    # of another repository, where a hook of git has started the tests
-    foreign = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
-    kept = {name: value for name, value in os.environ.items() if name not in foreign}
+    tree = work_tree(folder)
+    if tree is None:
+        return ""
 
     def git(*words: str) -> str:
-        command = ["git", "-C", str(folder), *words]
         done = subprocess.run(
-            command,
-            # to look at the files must not write to the index
-            env={**kept, "GIT_OPTIONAL_LOCKS": "0"},
+            git_command(tree, *words),
+            env=git_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

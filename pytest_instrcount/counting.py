@@ -26,6 +26,7 @@ from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import MARKER, Settings, settings_for_item
 from pytest_instrcount.starting import Surroundings, start_zygote
 from pytest_instrcount.stash import is_traced
+from pytest_instrcount.unobeyed import unobeyed
 
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
@@ -122,7 +123,9 @@ class Counting:
             session.items, {nodeid: chosen.budget for nodeid, chosen in self._chosen.items()}
         )
         if mistakes:
-            raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+            raise pytest.UsageError(
+                unobeyed("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+            )
         self._plan_traced(session.items)
         self._selection.note_measured(self._chosen)
         if not self._chosen:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_instrcount.unobeyed import unobeyed
+
 
 class InstrcountError(Exception):
     """Something could not be measured, read or written; the message ends in the command to type.
@@ -17,7 +19,7 @@ class InstrcountError(Exception):
     """
 
     def __init__(self, slug: str, why: str, fix: str) -> None:
-        super().__init__(f"instrcount: {why} [{slug}]\n  fix: {fix}")
+        super().__init__(unobeyed(f"instrcount: {why} [{slug}]\n  fix: {fix}"))
         self.slug, self.why, self.fix = slug, why, fix
 
 

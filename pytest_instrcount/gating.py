@@ -34,6 +34,7 @@ from pytest_instrcount.report.text import render_failure, render_header, render_
 from pytest_instrcount.report.trees import with_notes_on_trees
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
+from pytest_instrcount.unobeyed import unobeyed
 
 #: In the place of the command that stores a count.
 ALLOW_MORE = (
@@ -104,7 +105,7 @@ class Gate:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and self._settings.verbosity >= 0:
             reporter.ensure_newline()
-            reporter.write_line(line)
+            reporter.write_line(unobeyed(line))
 
     def pytest_report_header(self) -> str:
         """One line that names the tools."""
@@ -244,7 +245,7 @@ class Gate:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(unobeyed(line))
 
     def _summarise(self) -> RunSummary:
         if self._summary is None:

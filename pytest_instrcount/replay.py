@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.unobeyed import unobeyed
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
 
@@ -116,7 +117,7 @@ def make_report(
         location=item.location,
         keywords=dict.fromkeys(item.keywords, 1),
         outcome=outcome,
-        longrepr=text,
+        longrepr=None if text is None else unobeyed(text),
         when=when,
         duration=0.0,
     )

@@ -1,13 +1,24 @@
-"""For all tests: pytest's own fixture for running pytest, and no collection in the middle."""
+"""For all tests: pytest's own fixture for running pytest, examples without a clock, no collection."""
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
+
+# No clock decides: on a loaded machine the making of examples is slow, too. In CI always the same ones.
+settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("project")
 
 
 @pytest.fixture(autouse=True)

@@ -11,22 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.git import FOREIGN, work_tree
 
 _SECONDS = 600
-#: What a hook of git sets for its own repository (see `git rev-parse --local-env-vars`).
-FOREIGN = frozenset(
-    (
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_GRAFT_FILE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    )
-)
 
 
 class GitFailed(Exception):
@@ -157,7 +144,7 @@ def find_repository(folder: Path) -> Repository:
     Raises InstrcountError "against-git": no git, no repository, or one that git does not trust.
     """
     try:
-        path = run_git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
+        path = run_git(work_tree(folder) or folder, "rev-parse", "--show-toplevel").rstrip("\n")
         if not path:
             raise GitFailed("it is no work tree")
     except FileNotFoundError:
@@ -180,7 +167,7 @@ def run_git(folder: Path, *words: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     try:
         done = subprocess.run(
-            ["git", *words],
+            ["git", "-c", "safe.bareRepository=explicit", *words],
             cwd=folder,
             # to look at the files must not write to the index
             env={**environment, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import pytest_instrcount
-from pytest_instrcount.against.git import FOREIGN, Repository, find_repository
+from pytest_instrcount.against.git import Repository, find_repository
 from pytest_instrcount.against.moved import Move, editable_tables, environments_in
 from pytest_instrcount.against.origins import built_in_place, packages_of
 from pytest_instrcount.against.room import take_room
@@ -27,6 +27,7 @@ from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import Base
+from pytest_instrcount.git import FOREIGN
 from pytest_instrcount.settings import Settings, load_command_line
 from pytest_instrcount.stash import EDITABLE, OWN_PACKAGE, is_traced
 

@@ -26,7 +26,8 @@ VALGRIND_OPTIONS = (
     *(f"--fn-skip={start}*" for start in _SKIPPED),
 )
 
-_LINE = re.compile(r"([0-9a-f]+) [0-9a-f]+ py:([0-9]*):(.*)")
+# of 64 bits an address, of 32 a line: longer numbers are not what an interpreter writes
+_LINE = re.compile(r"([0-9a-f]{1,16}) [0-9a-f]{1,16} py:([0-9]{0,10}):(.*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -124,9 +125,12 @@ def _first_lines(path: str) -> dict[str, int]:
 def _functions(path: str) -> dict[str, list[ast.AST]]:
     """Qualified name -> functions of a file; nothing if it cannot be read."""
     try:
+        if not os.path.isfile(path):  # code may claim to come from a pipe, or from /dev/zero
+            return {}
         with tokenize.open(path) as file:
             tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    # before 3.13, too many levels are a MemoryError
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[str, list[ast.AST]] = {}
     names = {kind: name for name, kind in _UNNAMED.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,9 @@ UNITS = {TRAMPOLINES: "Ir", TRACER: "calls"}
 #: The file of a function and its first line.
 Place: TypeAlias = tuple[str, int]
 
+# What all paths of a tree have in functions: a file of a few bytes per row could have them deep enough
+# to fill the memory. A recursion 2,800 deep has room, or 10,000 branches 400 deep.
+_MOST_STEPS = 4_000_000
 # Branches below 1 / _SMALL of the whole are added to what called them: a hundredth of what a limit
 # of 1 % lets pass. What was folded in a baseline is not known there, and if it gets dear that is
 # its caller's doing; so nothing is folded that could get so dear by an ordinary mistake.
@@ -70,9 +74,15 @@ class CallTree:
     def inclusive(self) -> Mapping[Path, int]:
         """Path -> cost of the branch that begins there."""
         found: dict[Path, int] = {}
+        for path in self.nodes:
+            while path and path not in found:
+                found[path] = 0
+                path = path[:-1]
         for path, row in self.nodes.items():
-            for end in range(1, len(path) + 1):
-                found[path[:end]] = found.get(path[:end], 0) + row.ir
+            found[path] += row.ir
+        for path in sorted(found, key=len, reverse=True):
+            if len(path) > 1:
+                found[path[:-1]] += found[path]
         return found
 
     @cached_property
@@ -102,7 +112,8 @@ class CallTree:
     def fold(self, keep: Collection[Path] = ()) -> CallTree:
         """Without branches below 0.01 % of the whole: their cost becomes that of what called them.
 
-        Paths in ``keep`` stay, however small. Calls of what is folded are forgotten.
+        Paths in ``keep`` stay, however small. Calls of what is folded are forgotten. A tree that is
+        too deep for `from_rows` is cut at a depth that is not: the rest is folded, too.
         """
         inclusive, least = self.inclusive, self.total
         kept: dict[Path, Row] = {}
@@ -112,7 +123,7 @@ class CallTree:
                 path, row = path[:-1], Row(row.ir, 0)
             before = kept.get(path, _NOTHING)
             kept[path] = Row(before.ir + row.ir, before.calls + row.calls)
-        return CallTree(self.how, self.counted, kept, self.places)
+        return CallTree(self.how, self.counted, _cut(kept), self.places)
 
     def rows(self) -> Iterator[tuple[int, str, int, int]]:
         """Depth, name, own cost and calls, each caller before what it called: `from_rows` reads it.
@@ -128,14 +139,35 @@ class CallTree:
     def from_rows(
         cls, how: str, counted: int, rows: Sequence[tuple[int, str, int, int]]
     ) -> CallTree:
-        """The tree that `rows` came from. Raises ValueError for rows of none."""
+        """The tree that `rows` came from. Raises ValueError for rows of none, or of one too deep."""
+        if sum(max(0, row[0]) + 1 for row in rows) > _MOST_STEPS:
+            raise ValueError("the tree is too deep for so many rows")
         nodes: dict[Path, Row] = {}
         path: Path = ()
         for depth, name, own, calls in rows:
             if not 0 <= depth <= len(path) or not name:
-                raise ValueError(f"{name!r} stands at depth {depth} below {len(path)} others")
+                raise ValueError(f"{name[:40]!r} stands at depth {depth} below {len(path)} others")
             path = (*path[:depth], name)
             if path in nodes:
-                raise ValueError(f"{name!r} stands there twice")
+                raise ValueError(f"{name[:40]!r} stands there twice")
             nodes[path] = Row(own, calls)
         return cls(how, counted, nodes)
+
+
+def _cut(nodes: Mapping[Path, Row]) -> Mapping[Path, Row]:
+    """Without what is deeper than a tree that is stored can be."""
+    depths = Counter(map(len, nodes))
+    steps, deepest = 0, 0
+    for depth in sorted(depths):
+        steps += depth * depths[depth]
+        if steps > _MOST_STEPS:
+            break
+        deepest = depth
+    else:
+        return nodes
+    kept: dict[Path, Row] = {}
+    for path, row in nodes.items():
+        place, calls = path[:deepest], row.calls if len(path) <= deepest else 0
+        before = kept.get(place, _NOTHING)
+        kept[place] = Row(before.ir + row.ir, before.calls + calls)
+    return kept

@@ -95,7 +95,10 @@ class Channel:
         self._received += data
 
     def pop(self) -> Message | None:
-        """The next whole message among what has arrived, or None."""
+        """The next whole message among what has arrived, or None.
+
+        Raises ChannelClosed for what is no message: a test has written to a descriptor not its own.
+        """
         if len(self._received) < _LENGTH.size:
             return None
         if self._received.startswith(ASK):
@@ -105,7 +108,12 @@ class Channel:
         end = _LENGTH.size + length
         if len(self._received) < end:
             return None
-        message: Message = json.loads(self._received[_LENGTH.size : end])
+        try:
+            message = json.loads(self._received[_LENGTH.size : end])
+        except (ValueError, RecursionError) as error:
+            raise ChannelClosed from error
+        if not isinstance(message, dict):
+            raise ChannelClosed
         del self._received[:end]
         return message
 

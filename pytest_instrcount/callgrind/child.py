@@ -58,6 +58,8 @@ class Line:
     def take(cls, hand: socket.socket) -> Line:
         """Take a line of one's own from the parent's ``hand``, and say who has it."""
         _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
+        for descriptor in descriptors:  # what a test executes is not to have them
+            os.set_inheritable(descriptor, False)
         channel, own_hand = (socket.socket(fileno=descriptor) for descriptor in descriptors)
         line = cls(Channel(channel), own_hand)
         line.channel.send({"kind": "hello", "pid": process_name()})

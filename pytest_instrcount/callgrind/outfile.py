@@ -49,7 +49,10 @@ def join_dumps(dumps: Sequence[Path], header: Sequence[str]) -> bytes:
         if shapes[-1] != shapes[0]:
             raise _damaged(dump)
         bodies.append(_SUMMARY.sub(b"", content[events.end() : end.start()]))
-        found = [int(word) for word in end[1].split()]
+        try:
+            found = [int(word) for word in end[1].split()]
+        except ValueError:
+            raise _damaged(dump) from None
         longer, shorter = sorted((totals, found), key=len, reverse=True)
         totals = [sum(pair) for pair in zip(longer, shorter)] + longer[len(shorter) :]
     sums = " ".join(map(str, totals)).encode()

@@ -13,6 +13,7 @@ silent, what ``callgrind/dump.c`` writes counts:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,6 +24,13 @@ from pytest_instrcount.errors import InstrcountError
 # What cost lines begin with: a line number, an address, or a distance to the one before.
 _COST = frozenset("0123456789+-*")
 _UNKNOWN = "???"
+# Characters of a name; what C++ makes of templates is far below.
+_LONGEST_NAME = 1 << 16
+# Names are put together of three, and a line that refers to them has a few bytes: a file of long ones
+# could fill the memory. All names that are kept have so many characters per byte of the file at most;
+# in what Callgrind writes it is less than one.
+_NAMES_PER_BYTE = 16
+_LEAST_NAMES = 1 << 20
 # Cost lines below this length, with their end, are so few that a table holds them all.
 _SHORT = 9
 # "'2" behind a name: Callgrind keeps the deeper levels of a recursion apart (--separate-recs).
@@ -44,13 +52,15 @@ def parse_profile(source: Path | Iterable[str]) -> Profile:
     >>> parse_profile(lines).rows
     {'a.c:f': Row(ir=7, calls=0)}
     """
-    reading = _Reading()
     try:
         if isinstance(source, Path):
             # numbers are ASCII, names may hold any byte
             with source.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                reading = _Reading(os.fstat(file.fileno()).st_size)
                 reading.read_parts(file)
         else:
+            source = list(source)
+            reading = _Reading(sum(map(len, source)))
             reading.read_parts(iter(source))
         return reading.profile()
     except (OSError, ValueError) as error:
@@ -134,6 +144,8 @@ class _Names:
         reference, _, name = text.rstrip().partition(" ")
         if not _REFERENCE.fullmatch(reference):
             reference = name = text.rstrip()
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(f"a name of {len(name):,} characters: {name[:40]!r}")
         short = (self._shorten(name) or _UNKNOWN) if name else self._known.get(reference)
         if not short:
             raise ValueError(f"a name that was never defined: {text[:40]!r}")
@@ -156,9 +168,11 @@ class _Reading:
     The tables outlive a part: appended dumps (--combine-dumps) do not repeat names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         self._total = 0
         self._parts = 0
+        #: how many characters of names may still be kept
+        self._room = size * _NAMES_PER_BYTE + _LEAST_NAMES
         # All by names that still have the marks of recursion.
         self._ir: dict[str, int] = {}
         self._called_ir: dict[str, int] = {}
@@ -201,6 +215,11 @@ class _Reading:
             callers,
             inclusive,
         )
+
+    def _take_room(self, characters: int) -> None:
+        self._room -= characters
+        if self._room < 0:
+            raise ValueError("its names are too many and too long for its size")
 
     def _outermost(self) -> dict[str, int]:
         """Inclusive counts, of the outermost level of each function.
@@ -279,7 +298,12 @@ class _Reading:
                 if not called:
                     raise ValueError("a call of nothing")
                 edge = called, function
-                edges[edge] = edges.get(edge, 0) + int(rest.partition(" ")[0])
+                number = int(rest.partition(" ")[0])
+                if edge in edges:
+                    edges[edge] += number
+                else:
+                    self._take_room(len(called))
+                    edges[edge] = number
                 # what the called function cost inclusively is not the caller's own
                 line = next(lines, "")
                 if line[:1] not in _COST:
@@ -297,6 +321,8 @@ class _Reading:
                 ir_of[function] = ir_of.get(function, 0) + ir
                 ir = 0
                 function, current_file = _key(file, functions[rest], obj), file
+                if function not in ir_of:
+                    self._take_room(len(function))
             elif kind == "fl":
                 file = files[rest]
             elif kind == "ob":

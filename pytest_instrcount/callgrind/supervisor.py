@@ -580,6 +580,7 @@ def main(arguments: list[str]) -> None:
     if os.fork():
         os._exit(0)
     sock = socket.socket(fileno=int(arguments[0]))
+    sock.set_inheritable(False)
     adopt_orphans()
     native = Channel(sock)
     try:

@@ -15,6 +15,7 @@ import mmap
 import os
 import platform
 import shutil
+import stat
 import struct
 import sys
 from collections.abc import Callable
@@ -180,7 +181,8 @@ def take_names(pid: int, folder: Path) -> Path | None:
     names = folder / NAMES.format(pid=pid)
     perf = Path(PERF_MAP.format(pid=pid))
     with contextlib.suppress(OSError):
-        if perf.stat().st_uid == os.getuid():
+        found = perf.lstat()  # in a folder of all users: it may be another's, or a link
+        if found.st_uid == os.getuid() and stat.S_ISREG(found.st_mode):
             shutil.move(perf, names)
     return names if names.exists() else None
 

@@ -254,7 +254,8 @@ def installed_in(folder: str) -> list[str]:
 def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
     """Start it in a session of its own. It leaves us at once: no child of ours stays behind."""
     code = (
-        f"import sys; sys.path.insert(0, {str(PACKAGE_FOLDER.parent)!r}); "
+        # in the place of the folder that it is started in, whose files are none of the library's
+        f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
         "from pytest_instrcount.callgrind.supervisor import main; main(sys.argv[1:])"
     )
     with (scratch.path / "supervisor.log").open("wb") as output:

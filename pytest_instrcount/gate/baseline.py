@@ -200,12 +200,30 @@ class Store:
         return self.folder.joinpath(*folder_parts(nodeid), file_name(nodeid))
 
     def read(self, nodeid: str) -> Missing | Found:
-        """The baseline of a test; raises InstrcountError as `read_baseline` does."""
-        return read_baseline(self.path(nodeid), nodeid)
+        """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link"."""
+        return read_baseline(self.keep_inside(self.path(nodeid)), nodeid)
 
     def write(self, baseline: Baseline) -> bool:
-        """Store a baseline; False if the same was there. Raises as `write_baseline` does."""
-        return write_baseline(self.path(baseline.nodeid), baseline)
+        """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""
+        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline)
+
+    def keep_inside(self, path: Path) -> Path:
+        """The path, if no link on it leads out of `root`; `root` itself may be one, it was named.
+
+        Raises InstrcountError "baseline-link": links can be in a pull request, and what they lead to
+        is not read, written or deleted in a baseline's place.
+        """
+        root, there = os.path.realpath(self.root), os.path.realpath(path)
+        if there.startswith(root.rstrip(os.sep) + os.sep):
+            return path
+        below = (path, *path.parents)
+        links = [each for each in below if self.root in each.parents and each.is_symlink()]
+        link = shown_path(links[-1] if links else path)
+        raise InstrcountError(
+            "baseline-link",
+            f"{link} is a link that leads out of {shown_path(self.root)}",
+            f"rm {link}",
+        )
 
     def list(self) -> Iterator[tuple[Path, str | InstrcountError]]:
         """All baselines of this environment: path and nodeid, in the order of the paths.
@@ -220,7 +238,7 @@ class Store:
                     continue
                 path = Path(folder, name)
                 try:
-                    found = load_baseline(path)
+                    found = load_baseline(self.keep_inside(path))
                     if isinstance(found, Found):
                         yield path, self._owner(path, found.baseline.nodeid)
                 except InstrcountError as error:
@@ -253,11 +271,12 @@ class Store:
         """Delete one baseline, and the folders below `folder` that this leaves empty.
 
         A file that is gone already is none the worse. Raises InstrcountError "baseline-write" if
-        the file is outside `folder` or cannot be deleted.
+        the file is outside `folder` or cannot be deleted, and "baseline-link".
         """
         folder, path = Path(os.path.abspath(self.folder)), Path(os.path.abspath(path))
         if folder not in path.parents:
             raise _unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
+        self.keep_inside(path.parent / "file")  # the entry itself may be a link: that goes
         try:
             path.unlink(missing_ok=True)
         except OSError as error:

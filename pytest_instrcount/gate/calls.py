@@ -152,7 +152,7 @@ class CallStore:
 
     def read(self, nodeid: str) -> CallTable | None:
         """The table of a test, None if there is none. Raises InstrcountError as for baselines."""
-        path = self.path(nodeid)
+        path = self.store.keep_inside(self.path(nodeid))
         text = read_text(path, nodeid)
         return None if text is None else parse_calls(text, path, nodeid)
 
@@ -160,7 +160,7 @@ class CallStore:
         """All tables of this environment that can be read: path and nodeid, by path."""
         for path in sorted(self.store.folder.rglob("*" + CALLS_SUFFIX)):
             try:
-                text = read_text(path)
+                text = read_text(self.store.keep_inside(path))
                 nodeid = None if text is None else parse_calls(text, path).nodeid
             except InstrcountError:
                 continue  # whoever measures that test says so

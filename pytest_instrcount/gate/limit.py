@@ -126,8 +126,8 @@ def parse_count_limit(value: object) -> Limit:
     >>> parse_count_limit("1%") == parse_limit("1%")
     True
     """
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT and value.strip().isdecimal():
+        value = int(value.strip())
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
             raise _refusal(value, "is negative")

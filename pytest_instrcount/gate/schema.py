@@ -23,7 +23,7 @@ from pytest_instrcount.gate.denoised import Denoised, denoise_layouts
 from pytest_instrcount.gate.fold import OTHER, fold_rows
 from pytest_instrcount.gate.ledger import Entry, ledger_values, parse_ledger
 from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
-from pytest_instrcount.gate.names import remeasure, shown_path
+from pytest_instrcount.gate.names import printable, remeasure, shown_path
 
 #: The version that is written; older ones are read, newer ones refused.
 SCHEMA = 4
@@ -31,6 +31,7 @@ SCHEMA = 4
 LARGEST_FILE = 5_000_000
 
 _LARGEST_COUNT = 2**63 - 1
+_MOST_DIGITS = 20
 #: What versions have beyond the first.
 _ADDED_KEYS: Mapping[int, frozenset[str]] = {
     1: frozenset(),
@@ -225,7 +226,7 @@ def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:
     try:
         return _validated(check_text(text, path, SCHEMA, nodeid))
     except ValueError as error:
-        raise damaged(path, str(error), nodeid) from None
+        raise damaged(path, printable(str(error)[:200]), nodeid) from None
 
 
 def check_text(text: str, path: Path, newest: int, nodeid: str = "") -> dict[str, object]:
@@ -245,7 +246,7 @@ def check_text(text: str, path: Path, newest: int, nodeid: str = "") -> dict[str
             raise _Invalid("not a JSON object")
         schema = _count(found, "schema", least=1)
     except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), nodeid) from None
+        raise damaged(path, printable(str(error)[:200]), nodeid) from None
     if schema > newest:
         raise InstrcountError(
             "baseline-newer",
@@ -276,7 +277,17 @@ def _load(text: str) -> object:
             raise _Invalid("a key is there twice")
         return found
 
-    return json.loads(text, parse_float=refuse, parse_constant=refuse, object_pairs_hook=unique)
+    def integer(digits: str) -> int:
+        # longer ones are out of every range of ours, and dear to read
+        return int(digits) if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
+
+    return json.loads(
+        text,
+        parse_float=refuse,
+        parse_int=integer,
+        parse_constant=refuse,
+        object_pairs_hook=unique,
+    )
 
 
 def _validated(found: dict[str, object]) -> Baseline:
@@ -331,6 +342,8 @@ def _tree(found: object) -> CallTree | None:
         for depth, name, *numbers in rows:
             if not isinstance(name, str) or [*map(type, (depth, *numbers))] != [int, int, int]:
                 raise ValueError
+            if not all(-_LARGEST_COUNT <= number <= _LARGEST_COUNT for number in numbers):
+                raise ValueError("a count beyond 2^63")
         return CallTree.from_rows(how, _count(found, "calls", least=1), rows)
     except (TypeError, ValueError) as error:
         raise _Invalid(f"python: a row is wrong {error}".rstrip()) from None

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pytest_instrcount.blame.tree import UNITS, CallTree
 from pytest_instrcount.callgrind.profile import Profile, Row
@@ -29,6 +29,10 @@ SCHEMA = 1
 KIND = "pytest-instrcount bundle"
 #: Bytes of JSON that are read.
 LARGEST = 500_000_000
+# Bytes of JSON that a packed file may hold beside so many for each of its own; ten are usual.
+_LEAST_UNPACKED, _MOST_TIMES_PACKED = 50_000_000, 100
+_LARGEST_NUMBER = 2**63 - 1
+_PIECE = 1 << 20
 
 Numbers = Mapping[str, "int | str | None"]
 
@@ -152,7 +156,7 @@ def load_bundle(path: Path) -> Bundle:
     Raises InstrcountError "bundle-unreadable", "bundle-damaged" or "bundle-newer".
     """
     try:
-        data = path.read_bytes()
+        data = _read(path)
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
         raise InstrcountError(
@@ -171,15 +175,32 @@ def load_bundle(path: Path) -> Bundle:
         ) from error
 
 
+def _read(path: Path) -> bytes:
+    if not path.is_file() and path.exists():  # to open a pipe would wait forever
+        raise OSError("not a regular file")
+    with path.open("rb") as file:
+        return _read_all(file, LARGEST)
+
+
+def _read_all(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
+    """A file by pieces: it may be larger than it says, and a buffer for the most is large."""
+    data = bytearray()
+    while piece := file.read(_PIECE):
+        data += piece
+        if len(data) > most:
+            raise ValueError(f"it holds more than {most:,} bytes")
+    return bytes(data)
+
+
 def _parse(data: bytes, path: Path) -> Bundle:
     if data.startswith(b"\x1f\x8b"):
+        largest = min(LARGEST, _LEAST_UNPACKED + len(data) * _MOST_TIMES_PACKED)
         try:
-            data = gzip.GzipFile(fileobj=BytesIO(data)).read(LARGEST + 1)
+            with gzip.GzipFile(fileobj=BytesIO(data)) as file:
+                data = _read_all(file, largest)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(error) from None
-    if len(data) > LARGEST:
-        raise ValueError(f"it holds more than {LARGEST:,} bytes")
-    found = json.loads(data.decode("utf-8"))
+    found = json.loads(data.decode("utf-8"), parse_int=_number)
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise ValueError("it is something else")
     schema = _integer(found["schema"])
@@ -205,7 +226,7 @@ def _parse_test(found: dict[str, Any]) -> BundledTest:
         nodeid,
         Verdict(found["verdict"]).value,
         tuple(map(_text, found["text"])),
-        dict(found["numbers"]),
+        _numbers(found["numbers"]),
         None if baseline is None else _text(baseline),
         None if measurement is None else _parse_measurement(nodeid, measurement),
         None if python is None else _parse_tree(python),
@@ -254,13 +275,33 @@ def _rows(found: dict[str, Any]) -> dict[str, Row]:
 
 def _integer(found: object) -> int:
     if type(found) is not int:
-        raise ValueError(f"{found!r} is no integer")
+        raise ValueError(f"{_shown(found)} is no integer")
     return found
+
+
+def _number(digits: str) -> int:
+    """An integer of JSON; with these, all that is added up of them can be written out."""
+    number = int(digits) if len(digits) <= len(str(-_LARGEST_NUMBER)) else _LARGEST_NUMBER + 1
+    if abs(number) > _LARGEST_NUMBER:
+        raise ValueError(f"{digits[:40]} is beyond 64 bits")
+    return number
+
+
+def _numbers(found: object) -> Numbers:
+    if isinstance(found, dict) and all(
+        each is None or isinstance(each, str) or type(each) is int for each in found.values()
+    ):
+        return found
+    raise ValueError("numbers are no integers and texts")
+
+
+def _shown(found: object) -> str:
+    return type(found).__name__ if isinstance(found, (list, dict)) else ascii(found)[:40]
 
 
 def _text(found: object) -> str:
     if not isinstance(found, str):
-        raise ValueError(f"{found!r} is no text")
+        raise ValueError(f"{_shown(found)} is no text")
     return found
 
 

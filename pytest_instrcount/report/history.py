@@ -9,33 +9,19 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, TypedDict, TypeGuard
 
 from pytest_instrcount.gate.measurement import per_call
 from pytest_instrcount.gate.schema import LARGEST_FILE
+from pytest_instrcount.git import git_command, git_environment, work_tree
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50
 #: How many commits of the folder are looked through for them.
 _MOST_COMMITS = 2_000
 _SECONDS = 60
-#: What a hook of git sets for its own repository, which need not be the baselines' (see
-#: `git rev-parse --local-env-vars`).
-_OF_ANOTHER_REPOSITORY = frozenset(
-    (
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_GRAFT_FILE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    )
-)
 
 
 class Point(TypedDict):
@@ -71,12 +57,15 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     full = {path: Path(os.path.abspath(path)) for path in histories}
     folder = Path(os.path.commonpath([path.parent for path in full.values()]))
     try:
-        shallow = run_git(folder, "rev-parse", "--is-shallow-repository")
-        if shallow.strip() != b"false" or not folder.is_dir():
+        tree = work_tree(folder)
+        if tree is None or not folder.is_dir():
             return histories
-        found = _commits_of_files(folder)
+        shallow = run_git(tree, "rev-parse", "--is-shallow-repository")
+        if shallow.strip() != b"false":
+            return histories
+        found = _commits_of_files(tree, folder)
         wanted = {blob for entries in found.values() for _, _, blob in entries}
-        counts = _read_counts(folder, sorted(wanted))
+        counts = _read_counts(tree, sorted(wanted))
     except (OSError, ValueError, subprocess.SubprocessError):
         return histories
     for path, points in histories.items():
@@ -89,36 +78,29 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     return histories
 
 
-def _command(folder: Path, *arguments: str) -> list[str]:
-    return ["git", "-C", str(folder), *arguments]
-
-
-def _surroundings() -> Mapping[str, str]:
-    kept = {name: text for name, text in os.environ.items() if name not in _OF_ANOTHER_REPOSITORY}
-    # of a partial clone nothing is downloaded
-    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
-
-
-def run_git(folder: Path, *arguments: str) -> bytes:
-    """What git says in a folder. Raises OSError, ValueError or subprocess.SubprocessError."""
+def run_git(tree: Path, *arguments: str) -> bytes:
+    """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
     return subprocess.run(
-        _command(folder, *arguments),
+        git_command(tree, *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=_surroundings(),
+        env=git_environment(),
         timeout=_SECONDS,
         check=True,
     ).stdout
 
 
-def _commits_of_files(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
+def _commits_of_files(tree: Path, folder: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Path below the folder -> commit, date and blob, the newest first."""
+    below = os.path.relpath(os.path.realpath(folder), tree)
+    relative = "--relative" if below == "." else f"--relative={below}"
     text = run_git(
-        folder,
+        tree,
         *("-c", "log.diffMerges=first-parent", "-c", "log.showSignature=false"),
         *("log", f"--max-count={_MOST_COMMITS}", "--first-parent", "-m", "--format=%H %cI"),
-        *("--raw", "--no-abbrev", "--no-renames", "--relative", "-z", "--", "."),
+        *("--raw", "--no-abbrev", "--no-renames", relative, "-z"),
+        *("--", f":(literal){below}"),
     )
     found: dict[str, list[tuple[str, str, str]]] = {}
     commit = date = ""
@@ -134,18 +116,18 @@ def _commits_of_files(folder: Path) -> dict[str, list[tuple[str, str, str]]]:
     return found
 
 
-def _read_counts(folder: Path, blobs: Sequence[str]) -> dict[str, int]:
+def _read_counts(tree: Path, blobs: Sequence[str]) -> dict[str, int]:
     """Blob -> what the baseline in it counts; without those that are no baselines."""
     counts: dict[str, int] = {}
     with tempfile.TemporaryFile() as names:  # a pipe would block: git answers as it reads
         names.write("".join(f"{blob}\n" for blob in blobs).encode())
         names.seek(0)
         with subprocess.Popen(
-            _command(folder, "cat-file", "--batch"),
+            git_command(tree, "cat-file", "--batch"),
             stdin=names,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_surroundings(),
+            env=git_environment(),
         ) as process:
             assert process.stdout is not None
             for blob, text in _answers(process.stdout):
@@ -179,6 +161,10 @@ def count_of(text: bytes) -> int | None:
         return None
     denoised, calls, ir = found.get("denoised"), found.get("calls"), found.get("ir")
     total = denoised.get("total") if isinstance(denoised, dict) else None
-    if type(total) is int and type(calls) is int and calls > 0:
+    if _is_count(total) and _is_count(calls) and calls > 0:
         return per_call(total, calls)
-    return ir if type(ir) is int else None
+    return ir if _is_count(ir) else None
+
+
+def _is_count(found: object) -> TypeGuard[int]:
+    return type(found) is int and 0 <= found < 2**63

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import shown_path
 from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline
+from pytest_instrcount.git import work_tree
 from pytest_instrcount.report.history import count_of, run_git
 
 #: How many commits are looked at, the newest.
@@ -44,18 +46,23 @@ class Past:
 
 def read_past(path: Path) -> Past:
     """The commits that changed a baseline. Raises InstrcountError "no-history" where there are none."""
+    tree = work_tree(path.parent)
     try:
-        shallow = run_git(path.parent, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        if tree is None:
+            raise ValueError(f"{path} is in no work tree")
+        name = os.path.relpath(os.path.realpath(path), tree)
+        file = f":(literal){name}"
+        shallow = run_git(tree, "rev-parse", "--is-shallow-repository").strip() == b"true"
         log = run_git(
-            path.parent,
+            tree,
             *("-c", "log.showSignature=false", "log", f"--max-count={MOST_COMMITS}"),
-            *("--first-parent", "-m", "--format=%H%x1f%cI%x1f%s", "-z", "--", path.name),
+            *("--first-parent", "-m", "--format=%H%x1f%cI%x1f%s", "-z", "--", file),
         )
         commits = [
             each.split("\x1f") for each in log.decode("utf-8", "replace").split("\0") if each
         ]
-        steps = [_step(path, *commit) for commit in reversed(commits)]
-        status = run_git(path.parent, "status", "--porcelain", "--", path.name)
+        steps = [_step(tree, path, name, *commit) for commit in reversed(commits)]
+        status = run_git(tree, "status", "--porcelain", "--", file)
     except (OSError, ValueError, TypeError, subprocess.SubprocessError):
         steps, shallow, status = [], False, b""
     points = tuple(step for step in steps if step is not None)
@@ -68,10 +75,10 @@ def read_past(path: Path) -> Past:
     return Past(points, shallow, bool(status.strip()))
 
 
-def _step(path: Path, commit: str, date: str, subject: str) -> Step | None:
+def _step(tree: Path, path: Path, name: str, commit: str, date: str, subject: str) -> Step | None:
     """None for a commit that deletes the file, or whose file is no baseline."""
     try:
-        text = run_git(path.parent, "cat-file", "blob", f"{commit}:./{path.name}")
+        text = run_git(tree, "cat-file", "blob", f"{commit}:{name}")
     except subprocess.SubprocessError:
         return None
     ir = count_of(text) if len(text) <= LARGEST_FILE else None

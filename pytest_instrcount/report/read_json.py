@@ -87,11 +87,18 @@ def _checked(found: object, path: Path) -> Report:
             if newer
             else f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
         )
-    if found.keys() != {"schema", "environment", *_ENTRIES}:
+    if found.keys() != {"schema", "environment", "against", *_ENTRIES}:
         raise ValueError("it has other keys than a report")
     facts = found["environment"]
     if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
         raise ValueError("environment is not an object of texts")
+    against = found["against"]
+    if against is not None and (
+        not isinstance(against, dict)
+        or against.keys() != {"ref", "commit"}
+        or not all(isinstance(each, str) for each in against.values())
+    ):
+        raise ValueError("against is no commit")
     for kind, keys in _ENTRIES.items():
         if not isinstance(found[kind], list):
             raise ValueError(f"{kind} is not a list")
@@ -119,7 +126,7 @@ def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
     """
     (first, report), *others = reports
     for path, other in others:
-        differences = differing(report["environment"], other["environment"])
+        differences = differing(_facts(report), _facts(other))
         if differences:
             facts = ", ".join(
                 printable(f"{name} {one} / {two}") for name, one, two in differences[:_MOST_FACTS]
@@ -130,10 +137,16 @@ def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
                 f"({facts}), and are kept apart",
                 "python -m pytest_instrcount merge, once for the reports of each environment",
             )
-    joined: Report = {"schema": SCHEMA, "environment": report["environment"]}
+    joined: Report = {name: report[name] for name in ("schema", "environment", "against")}
     for kind in _ENTRIES:
         joined[kind] = _join_entries(kind, [(path, each[kind]) for path, each in reports])
     return joined
+
+
+def _facts(report: Report) -> dict[str, str]:
+    """What all reports of one run have in common."""
+    against = report["against"]
+    return {**report["environment"], "against": against["commit"] if against else "-"}
 
 
 def _join_entries(kind: str, lists: Sequence[tuple[Path, list[Report]]]) -> list[Report]:

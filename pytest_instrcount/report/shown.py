@@ -8,6 +8,7 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import printable, shown_path
 from pytest_instrcount.report.bundle import Bundle, BundledTest
+from pytest_instrcount.unobeyed import unobeyed
 
 
 def find_tests(bundle: Bundle, wanted: str, path: Path) -> tuple[BundledTest, ...]:
@@ -43,4 +44,4 @@ def render_shown(bundle: Bundle, tests: tuple[BundledTest, ...], width: int = 80
     lines += [f"  {name} {version}" for name, version in bundle.versions.items()]
     for test in tests:
         lines += ["", f" {test.nodeid} ".center(width, "_"), *test.text]
-    return [printable(line) for line in lines]
+    return [unobeyed(printable(line)) for line in lines]

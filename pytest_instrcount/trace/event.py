@@ -173,6 +173,8 @@ def _checked(plain: object) -> Sequence[object]:
         # bool is an int for isinstance
         if type(value) is not kind:
             raise not_plain(f"{index.name} is {type(value).__name__}, not {kind.__name__}")
+        if kind is int and not fits(value):
+            raise not_plain(f"{index.name} is beyond 64 bits")
     if plain[PlainIndex.VERSION] != PLAIN_VERSION:
         raise not_plain(f"version {plain[PlainIndex.VERSION]}, not {PLAIN_VERSION}")
     if plain[PlainIndex.KIND] not in _KINDS:
@@ -180,10 +182,17 @@ def _checked(plain: object) -> Sequence[object]:
     return plain
 
 
+def fits(number: object) -> bool:
+    """Whether an integer has 64 bits: what is added up of these can be written out."""
+    return isinstance(number, int) and -(2**63) <= number < 2**63
+
+
 def _shapes(plain: object) -> tuple[tuple[int, ...], ...]:
     shapes = []
     for shape in plain if isinstance(plain, (list, tuple)) else ():
-        if not isinstance(shape, (list, tuple)) or any(type(size) is not int for size in shape):
+        if not isinstance(shape, (list, tuple)) or not all(
+            type(size) is int and fits(size) for size in shape
+        ):
             raise not_plain("a shape is no list of int")
         shapes.append(tuple(shape))
     return tuple(shapes)

@@ -21,6 +21,11 @@ from pytest_instrcount.trace.weave import Span, weave
 #: CUPTI_ACTIVITY_OBJECT_THREAD: the marker's object is a process and a thread.
 _OBJECT_THREAD = 2
 
+_TABLES = (
+    "CUPTI_ACTIVITY_KIND_MARKER",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL",
+)
 _MARKERS = """
     SELECT start.id, start.name, start.timestamp, end.timestamp, start.objectKind, start.objectId
     FROM CUPTI_ACTIVITY_KIND_MARKER AS start
@@ -32,8 +37,12 @@ _LAUNCHES = """
     FROM CUPTI_ACTIVITY_KIND_RUNTIME AS runtime
     JOIN CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL AS kernel
     ON kernel.correlationId = runtime.correlationId
-    ORDER BY runtime.start
 """
+# What a file is given, since a view or a number that comes again and again makes a query endless:
+# steps of SQLite's machine and rows per byte of it, and kernels in all ranges that hold them per row.
+_STEPS_PER_BYTE, _LEAST_STEPS = 100, 10_000_000
+_MOST_KERNELS_PER_ROW, _LEAST_KERNELS = 100, 1_000_000
+_LOOK_UP_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +112,15 @@ def parse_nvprof_trace(path: str | os.PathLike[str]) -> list[NvprofRange]:
         # read-only: connect() alone would make a file that is not there
         uri = Path(path).absolute().as_uri() + "?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as file:
+            _guard(file, os.path.getsize(path))
             return _ranges(file)
-    # Overflow: numbers beyond 64 bits. struct: an objectId that is too short.
+    except OSError as error:
+        raise _not_nvprof(path, error.strerror or str(error)) from error
+    # Overflow: numbers beyond 64 bits. struct: an objectId that is too short. Memory: SQLite's word
+    # for pages that cannot be.
     except (
         sqlite3.Error,
+        MemoryError,
         LookupError,
         TypeError,
         ValueError,
@@ -118,14 +132,38 @@ def parse_nvprof_trace(path: str | os.PathLike[str]) -> list[NvprofRange]:
         raise _not_nvprof(path, error.why) from error
 
 
+def _guard(file: sqlite3.Connection, size: int) -> None:
+    """Have the file be data: it is given time in proportion to its size, and calls no functions."""
+    left = (_LEAST_STEPS + size * _STEPS_PER_BYTE) // _LOOK_UP_STEPS
+
+    def is_too_long() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    file.execute("PRAGMA trusted_schema = OFF")
+    file.execute("PRAGMA query_only = ON")
+    file.execute("PRAGMA cell_size_check = ON")
+    file.set_progress_handler(is_too_long, _LOOK_UP_STEPS)
+    tables = ("StringTable", *_TABLES)
+    for name, kind, text in file.execute("SELECT name, type, sql FROM sqlite_master"):
+        if name in tables and (kind != "table" or "VIRTUAL" in str(text).upper()):
+            raise ValueError(f"{name} is no table of nvprof's")
+
+
 def _ranges(file: sqlite3.Connection) -> list[NvprofRange]:
     strings = dict(file.execute("SELECT _id_, value FROM StringTable"))
-    launches = _Launches(list(_launched(file, strings)))
+    # in order of their begin; sorted here, where rows that are too many are told before they are
+    launches = _Launches(sorted(_launched(file, strings), key=lambda one: one[0]))
     ids, ranges = EnforceUnique("markers"), []
+    room = _LEAST_KERNELS
     for number, name, start, end, kind, owner in file.execute(_MARKERS):
         ids.see(number)
         start, end = _integer(start), _integer(end)
         kernels = launches.within(start, end)
+        room += _MOST_KERNELS_PER_ROW - len(kernels)
+        if room < 0:
+            raise ValueError("too many kernels are in too many ranges")
         ranges.append(
             NvprofRange(
                 _integer(number), str(strings[name]), start, end, _thread(kind, owner), kernels
@@ -140,7 +178,7 @@ def _launched(
 ) -> Iterator[tuple[int, int, Kernel]]:
     """Begin and end of each launch, and its kernel; a run without a GPU has no table of them."""
     tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master")}
-    if not {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"} <= tables:
+    if not set(_TABLES[1:]) <= tables:
         return
     ids = EnforceUnique("launches")
     for number, begin, end, name, start, stop in file.execute(_LAUNCHES):

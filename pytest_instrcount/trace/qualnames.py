@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import tokenize
 from functools import lru_cache
 from types import CodeType
@@ -40,9 +41,12 @@ def qualname_at(path: str, name: str, line: int) -> str:
 def _names_in(path: str) -> dict[tuple[str, int], str]:
     """(name, first line) -> qualified name, of all functions and classes in a file."""
     try:
+        if not os.path.isfile(path):  # code may claim to come from a pipe, or from /dev/zero
+            return {}
         with tokenize.open(path) as file:
             tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    # before 3.13, too many levels are a MemoryError
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[tuple[str, int], str] = {}
     pending: list[tuple[ast.AST, str]] = [(tree, "")]

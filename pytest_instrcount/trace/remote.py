@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.event import PLAIN_VERSION, Event, EventKind, ThreadEvents, not_plain
+from pytest_instrcount.trace.event import (
+    PLAIN_VERSION,
+    Event,
+    EventKind,
+    ThreadEvents,
+    fits,
+    not_plain,
+)
 
 
 def pack_events(threads: Iterable[ThreadEvents]) -> list[object]:
@@ -55,6 +62,8 @@ def _unpacked(plain: object) -> ThreadEvents:
     for value, (name, kind) in zip(plain, _PARTS):
         if type(value) is not kind and not (kind is list and type(value) is tuple):
             raise not_plain(f"{name} of a thread is {type(value).__name__}, not {kind.__name__}")
+        if kind is int and not fits(value):
+            raise not_plain(f"{name} of a thread is beyond 64 bits")
     number, name, ident, node_id, events = plain[: len(_PARTS)]
     return ThreadEvents(number, name, ident, node_id, tuple(map(Event.from_plain, events)))
 

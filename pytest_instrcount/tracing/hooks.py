@@ -25,6 +25,7 @@ from pytest_instrcount.tracing.fixture import TraceProfile, passed_ceilings, tra
 from pytest_instrcount.tracing.recognizers import load_recognizers
 from pytest_instrcount.tracing.settings import TraceWish, load_trace_settings, trace_wish_of
 from pytest_instrcount.tracing.whole import attach
+from pytest_instrcount.unobeyed import unobeyed
 
 _SETTINGS = pytest.StashKey[TraceWish]()
 _RECOGNIZERS = pytest.StashKey[tuple[Recognizer, ...]]()
@@ -50,7 +51,9 @@ def check_items(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
         for each in trace_wish_of(item, base)[1]
     ]
     if mistakes:
-        raise pytest.UsageError("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+        raise pytest.UsageError(
+            unobeyed("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
+        )
     recognizers_of(config)
     if base.folder is not None:
         _make_folder(base.folder)

@@ -137,7 +137,7 @@ def test_regressed(suite: Project) -> None:
         [
             "instrcount: measuring 1 test again, and in 3 other layouts",
             "instrcount: measuring 1 test by Python function (trampolines)",
-            "I *",
+            "I*",
             "*= FAILURES =*",
             "*_ test_a _*",
             "test_a: Ir 10,000 -> 10,300 (+3 %, limit +1 %)",

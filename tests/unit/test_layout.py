@@ -43,7 +43,7 @@ ROOMS = (
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
-    {"atomic", "body", "errors"},
+    {"atomic", "body", "errors", "git", "unobeyed"},
     {""},
 )
 

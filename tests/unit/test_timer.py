@@ -162,6 +162,27 @@ def test_torch_values(torch: Any, tmp_path: Path) -> None:
     assert [path for _, _, path in torch.saved] == [each[3] for each in sent]
 
 
+def test_what_is_pickled_is_nobody_elses(monkeypatch: pytest.MonkeyPatch, torch: Any) -> None:
+    """The files of torch are in a folder that only this user enters, and that ends with the count."""
+    folders: list[Path] = []
+
+    def count(around: Any, order: Any, seconds: float) -> list[str]:
+        folder = Path(order.globals[0][3]).parent
+        folders.append(folder)
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert folder.stat().st_uid == os.getuid()
+        assert [path.name for path in folder.iterdir()] == ["0.pt"]
+        return ["events: Ir\nfn=(1) f\n1 7\ntotals: 7\n"] * 2
+
+    torch.save = lambda value, path: Path(path).write_bytes(b"pickled")
+    monkeypatch.setattr("pytest_instrcount.counts.timer.count_statement", count)
+    monkeypatch.setattr("pytest_instrcount.counts.timer.find_valgrind", lambda name: (name, "3"))
+    given = {"net": CopyIfCallgrind(torch.nn.Module())}
+    Timer("net", globals=given).collect_callgrind()
+    assert len(folders) == 1
+    assert not folders[0].exists()
+
+
 def test_torch_is_not_imported() -> None:
     """The import of Timer, and a global that is none of torch's, leave torch alone."""
     code = (

@@ -1,0 +1,1 @@
+"""Fuzzing of all that is read: ``targets`` says of what, ``run`` does it, guided by coverage."""

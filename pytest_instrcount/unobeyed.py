@@ -1,0 +1,31 @@
+"""Text from outside as a terminal, and a CI that reads the terminal's log, may have it: as text."""
+
+from __future__ import annotations
+
+import re
+
+# What a runner of GitHub takes for a command at the begin of a line, after blanks ...
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+# ... and what it, Azure and TeamCity do anywhere in it.
+_MARKED = re.compile(r"#(?=#(?:vso|teamcity)?\[)")
+# Beside what Python holds for printable, which controls (C0 and C1), what turns the direction of text,
+# halves of characters and other ends of lines are not.
+_HARMLESS = frozenset("\n\t\xa0\u3000")
+
+
+def unobeyed(text: str) -> str:
+    r"""The text with all that is obeyed, not shown, written out; lines stay lines.
+
+    >>> print(unobeyed("a\x1b[31m\u202e\n::error::b"))
+    a\x1b[31m\u202e
+    \x3a:error::b
+    """
+    if not text.isprintable():
+        text = "".join(map(_written, text))
+    return _MARKED.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", text))
+
+
+def _written(char: str) -> str:
+    if char.isprintable() or char in _HARMLESS:
+        return char
+    return char.encode("unicode_escape").decode("ascii")
