@@ -139,7 +139,7 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     the others alone; where none does (some are improved, some unchanged), those of the same files.
     """
     accepted = [test for test, found in verdicts.items() if not _SETTLED.issuperset(found)]
-    settled = [test for test in verdicts if test not in accepted]
+    settled = [test for test, found in verdicts.items() if _SETTLED.issuperset(found)]
     others = [test for test in settled if not _NEVER_WRITTEN.issuperset(verdicts[test])]
     if not typed.selects and not others:
         return _command(typed, typed.needed(selecting=True), "all", ())

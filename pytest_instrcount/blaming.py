@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,7 +40,8 @@ class Namer:
         qualname = function.qualname
         if sys.version_info < (3, 11):
             qualname = qualname_at(function.filename, qualname, function.line)
-        return f"{trim_path(function.filename, self.prefixes)}:{qualname}"
+        # the same functions are in many trees
+        return sys.intern(f"{trim_path(function.filename, self.prefixes)}:{qualname}")
 
     def find(self, name: str) -> str:
         """The path that a trimmed one came from, if there is such a file; else as it is."""
@@ -76,8 +77,8 @@ class Blaming:
         orders: Sequence[tuple[Order, str | None]],
         say: Callable[[str], None],
         glance_of: Callable[[str], Glance],
-    ) -> dict[str, CallTree]:
-        """Nodeid -> tree. With each order: how the tree was made that it will be compared with.
+    ) -> Generator[tuple[str, CallTree], None, None]:
+        """Nodeid and tree of each. With an order: how the tree was made that it is compared with.
 
         What trampolines cannot do is done by the tracer, unless the user chose one of them. Raises
         ZygoteFailed.
@@ -85,19 +86,18 @@ class Blaming:
         reason = why_none() if self._how != TRACER else "the tracer was chosen"
         if reason and self._how == TRAMPOLINES:
             self.notes.append(f"no Python function is named: {reason}")
-            return {}
+            return
         number = len(orders)
         say(
             f"instrcount: measuring {number} test{'' if number == 1 else 's'} by Python function "
             f"({TRACER if reason else TRAMPOLINES})"
         )
-        found: dict[str, CallTree] = {}
         hows = {order.nodeid: how for order, how in orders}
         by_tracer = [order for order, how in orders if reason or how == TRACER]
         by_trampolines = [order for order, how in orders if not reason and how != TRACER]
         for order, answer in self._ask(by_trampolines, TRAMPOLINES, glance_of):
             if isinstance(answer, CallTree):
-                found[order.nodeid] = answer
+                yield order.nodeid, answer
             elif TRAMPOLINES in (self._how, hows[order.nodeid]):
                 # against a tree of trampolines, one of the tracer is of no use
                 self._note(order, answer)
@@ -105,29 +105,27 @@ class Blaming:
                 by_tracer.append(order)
         for order, answer in self._ask(by_tracer, TRACER, glance_of):
             if isinstance(answer, CallTree):
-                found[order.nodeid] = answer
+                yield order.nodeid, answer
             else:
                 self._note(order, answer)
-        return found
 
     def _note(self, order: Order, why: str) -> None:
         self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
 
     def _ask(
         self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
-    ) -> list[tuple[Order, CallTree | str]]:
+    ) -> Generator[tuple[Order, CallTree | str], None, None]:
+        """One at a time: a tree that was not folded yet is large."""
         if not orders:
-            return []
+            return
         tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
         zygote = self._start(*tools)
         try:
             first = zygote.ask(
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
-            return [
-                (order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer))
-                for number, order in enumerate(orders, first)
-            ]
+            for number, order in enumerate(orders, first):
+                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
         finally:
             zygote.end()
 

@@ -72,6 +72,37 @@ class _Family:
     members: dict[int, str] = field(default_factory=dict)
 
 
+class _Index:
+    """Tests by name, so that not all are looked through for each that names another."""
+
+    def __init__(self, nodeids: Iterable[str]) -> None:
+        self._nodeids = dict.fromkeys(nodeids)
+        self._named: dict[str, list[str]] = {}
+        #: in folders or files with a "[", which looks like the begin of parameters
+        self._odd = [each for each in self._nodeids if "[" in each.partition("::")[0]]
+        for each in self._nodeids:
+            bare, parameters = _bare(each)
+            self._named.setdefault(bare, []).append(each)
+            self._named.setdefault(f"{bare}[{parameters}", []).append(each)
+
+    def find(self, name: str, nodeid: str) -> list[str]:
+        """The tests that a name means: its id, else those with the parameters of ``nodeid``, else all."""
+        if name in self._nodeids:
+            return [name]
+        bare, _ = _bare(name)
+        for key in (f"{bare}[{_bare(nodeid)[1]}", bare):
+            found = [each for each in self._named.get(key, ()) if is_named(each, name)]
+            if found:
+                return found
+        return [each for each in self._odd if is_named(each, name)]
+
+
+def _bare(nodeid: str) -> tuple[str, str]:
+    """The name of the function, and the parameters; of the folder, where that has a "["."""
+    whole, _, parameters = nodeid.partition("[")
+    return whole.rpartition("::")[2], parameters
+
+
 class Budgets:
     """Holds what tests were counted at against what their markers allow, baseline or none.
 
@@ -93,13 +124,14 @@ class Budgets:
         """Take the budgets of measured tests, by id; returns what is wrong with them."""
         mistakes = []
         nodeids = {item.nodeid: item for item in items}
+        index = _Index(nodeids)
         for nodeid, budget in budgets.items():
             if budget == Budget():
                 continue
             self._budgets[nodeid] = budget
             wrong = []
             if budget.max_ratio is not None:
-                wrong += self._find_other(nodeid, budget.max_ratio.other, nodeids, budgets)
+                wrong += self._find_other(nodeid, budget.max_ratio.other, index, budgets)
             if budget.scaling is not None:
                 wrong += self._add_to_family(nodeids[nodeid], budget, budget.scaling)
             elif budget.sizes is not None:
@@ -120,12 +152,10 @@ class Budgets:
         self._families = dict(enumerate(_Family(*family) for family in families))
 
     def _find_other(
-        self, nodeid: str, name: str, nodeids: Iterable[str], measured: Mapping[str, Budget]
+        self, nodeid: str, name: str, index: _Index, measured: Mapping[str, Budget]
     ) -> list[str]:
-        found = [each for each in nodeids if is_named(each, name)]
+        found = index.find(name, nodeid)
         for nearer in (
-            lambda each: each == name,
-            lambda each: each.partition("[")[2] == nodeid.partition("[")[2],
             lambda each: each.partition("::")[0] == nodeid.partition("::")[0],
             lambda each: (
                 each.partition("[")[0].rpartition("::")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -212,17 +213,6 @@ class Counting:
         """Find out by Python function what regressed, and what is about to be stored."""
         if self._settings.blame == "off":
             return
-        wanted = list(self._findings.rulings.to_attribute(MOST_BLAMED))
-        if not wanted:
-            return
-        from pytest_instrcount.blaming import Blaming
-
-        blaming = Blaming(
-            self._start_zygote,
-            self._settings.blame,
-            self._valgrind,
-            self._config.rootpath,
-        )
         orders = [
             (
                 replace(
@@ -233,11 +223,22 @@ class Counting:
                 ),
                 how,
             )
-            for measurement, how in wanted
+            for measurement, how in self._findings.rulings.to_attribute(MOST_BLAMED)
         ]
-        trees = blaming.measure(orders, self._say, lambda nodeid: Heartbeat(self._say, nodeid))
-        for nodeid, tree in trees.items():
-            self._findings.attribute(nodeid, tree)
+        if not orders:
+            return
+        from pytest_instrcount.blaming import Blaming
+
+        blaming = Blaming(
+            self._start_zygote,
+            self._settings.blame,
+            self._valgrind,
+            self._config.rootpath,
+        )
+        heartbeat = Heartbeat(self._say, total=len(orders))
+        with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
+            for nodeid, tree in trees:
+                self._findings.attribute(nodeid, tree)
         for note in blaming.notes:
             self._findings.note(note)
 

@@ -31,7 +31,7 @@ from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
-from pytest_instrcount.report.trees import with_notes_on_trees
+from pytest_instrcount.report.trees import OF_TREES, with_notes_on_trees
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.unobeyed import unobeyed
@@ -63,6 +63,7 @@ def find_with(
     )
     rulings = Rulings(store, environment, policy, hold=settings.bundle is not None)
     rulings.shard = Shard() if settings.shard else None
+    rulings.trees = any(kind in OF_TREES for kind, _ in settings.reports)
     rulings.reason = settings.reason
     if settings.reason:
         rulings.commit = git_commit(config.rootpath).removesuffix("+")[:COMMIT_DIGITS]

@@ -88,6 +88,8 @@ class Keeper:
 
     def attributed(self, nodeid: str, tree: CallTree) -> None:
         """Keep what a test is made of by Python function."""
+        if self.folder is None:
+            return
         self._places[nodeid] = dict(tree.places)
         self._write(nodeid, PYTHON, lambda: python_profile(tree, nodeid, "now"))
 

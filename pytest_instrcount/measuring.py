@@ -117,10 +117,11 @@ def measure_layouts(
             for layout in range(OTHER_LAYOUTS + 1)
         ]
     )
+    heartbeat = Heartbeat(say, total=len(repetition))
     for first in unsettled():
         profiles = []
         for _ in range(OTHER_LAYOUTS + 1):
-            answer = zygote.wait(number, Heartbeat(say, first.nodeid))
+            answer = zygote.wait(number, heartbeat.of(first.nodeid))
             number += 1
             profiles += _profiles_in(answer)
         if len(profiles) > OTHER_LAYOUTS:
@@ -146,15 +147,28 @@ def _profiles_in(answer: Message | Problem) -> list[Profile]:
 
 
 class Heartbeat:
-    """Called while a result is awaited; says so every half minute."""
+    """Called while a result is awaited; says so every half minute.
 
-    def __init__(self, say: Callable[[str], None], nodeid: str) -> None:
+    Where pytest shows no progress of its own, one serves for all ``total`` tests, see `of`.
+    """
+
+    def __init__(self, say: Callable[[str], None], nodeid: str = "", total: int = 0) -> None:
         self._say = say
         self._nodeid = nodeid
+        self._done = -1
+        self._total = total
         self._start = self._next = time.monotonic()
+
+    def of(self, nodeid: str) -> Heartbeat:
+        """The next test is awaited; those before it are done."""
+        if nodeid != self._nodeid:
+            self._nodeid, self._done = nodeid, self._done + 1
+        self()  # results that are there at once would never have it called
+        return self
 
     def __call__(self) -> None:
         now = time.monotonic()
         if now - self._next >= _HEARTBEAT_SECONDS:
             self._next = now
-            self._say(f"instrcount: waiting for {self._nodeid} ({now - self._start:.0f} s)")
+            done = f"{self._done:,} of {self._total:,} done, " if self._total else ""
+            self._say(f"instrcount: {done}waiting for {self._nodeid} ({now - self._start:.0f} s)")

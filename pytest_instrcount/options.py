@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-DEFAULT_TIMEOUT = 300.0
+DEFAULT_TIMEOUT = 600.0
 
 POLICIES = ("all", "missing", "failing")
 MISSING = ("auto", "fail", "note")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
@@ -51,7 +52,9 @@ def parse_names(lines: Iterable[str]) -> dict[int, Function]:
         match = _LINE.match(line)
         if match is not None:
             qualname, _, filename = match[3].rstrip("\n").partition(":")
-            found[int(match[1], 16)] = Function(qualname, filename, int(match[2] or 0))
+            # the same files are in the maps of all tests
+            place = sys.intern(filename), int(match[2] or 0)
+            found[int(match[1], 16)] = Function(qualname, *place)
     return found
 
 

@@ -53,6 +53,8 @@ class FileChild:
     #: Set where the whole process belongs to one test.
     only: Test | None = None
     collected: Message | None = None
+    #: the ids of its tests, once it is collected
+    ids: frozenset[str] = frozenset()
     running: int = 0
     #: Set when its import is out of time.
     why: str = ""

@@ -15,7 +15,6 @@ import socket
 import sys
 import time
 import traceback
-from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +45,7 @@ from pytest_instrcount.callgrind.process import (
     where_it_was,
 )
 from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
+from pytest_instrcount.callgrind.waiting import Waiting
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
@@ -69,7 +69,7 @@ class Supervisor:
     files: dict[FileKey, FileChild] = field(default_factory=dict)
     alone: list[FileChild] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    waiting: deque[Test] = field(default_factory=deque)
+    waiting: Waiting = field(default_factory=Waiting)
     deaths: int = 0
     restarted: bool = False
     refreshed: set[FileKey] = field(default_factory=set)
@@ -114,9 +114,8 @@ class Supervisor:
             if message["kind"] == "stop":
                 raise _Stopped
             first = message["first"]
-            self.waiting.extend(
-                Test(first + offset, order) for offset, order in enumerate(message["tests"])
-            )
+            for offset, order in enumerate(message["tests"]):
+                self.waiting.put(Test(first + offset, order))
 
     def on_native_end(self) -> None:
         raise _Stopped
@@ -221,12 +220,13 @@ class Supervisor:
 
     def schedule(self) -> None:
         """Start as much as there are cores for, in the order in which pytest wants the results."""
-        skipped: list[Test] = []
+        withheld = []
         while self.waiting and self.busy() < self.setup["jobs"]:
-            test = self.waiting.popleft()
+            test = self.waiting.take()
             if not self.advance(test):
-                skipped.append(test)
-        self.waiting.extendleft(reversed(skipped))
+                withheld.append(self.waiting.withhold(test))
+        for tests in withheld:
+            self.waiting.put_back(tests)
         self.close_idle_files()
 
     def busy(self) -> int:
@@ -294,7 +294,7 @@ class Supervisor:
             if not self.setup["dont_write_bytecode"]:
                 self.close_file(file)
                 return
-        file.collected = message
+        file.collected, file.ids = message, frozenset(message["ids"])
         if file.only is not None and self.check_collected(file.only, file):
             self.start_run(file.only, file)
         elif file.only is not None:
@@ -302,14 +302,15 @@ class Supervisor:
 
     def check_collected(self, test: Test, file: FileChild) -> bool:
         assert file.collected is not None
-        nodeid, ids = test.order["nodeid"], file.collected["ids"]
-        if nodeid in ids:
+        nodeid = test.order["nodeid"]
+        if nodeid in file.ids:
             return True
         problem = file.collected["problem"]
         if problem:
             self.give_problem(test, f"its file could not be collected {self.place}:\n{problem}")
         else:
-            near = "\n".join(f"  {each}" for each in ids[:20]) or "  (no test at all)"
+            first = file.collected["ids"][:20]
+            near = "\n".join(f"  {each}" for each in first) or "  (no test at all)"
             self.give_problem(
                 test,
                 f"here this test is {nodeid}\n{self.place} its file has\n{near}\n"
@@ -334,7 +335,7 @@ class Supervisor:
                 }
             )
         except ChannelClosed:
-            self.waiting.appendleft(test)
+            self.waiting.put(test)
             self.on_file_end(file, "")
             return
         test.tries += 1
@@ -411,11 +412,11 @@ class Supervisor:
         elif result is not None:
             if result["compiled"] and not test.recompiled and not self.setup["dont_write_bytecode"]:
                 test.recompiled = True
-                self.waiting.appendleft(test)
+                self.waiting.put(test)
                 return
             lost = result["expected"] and run.counted is None
             if lost and not run.problem and not result["problem"] and test.tries < _MOST_TRIES:
-                self.waiting.appendleft(test)  # killed between its result and its count
+                self.waiting.put(test)  # killed between its result and its count
                 return
             self.deaths = 0
             result |= {"dumps": run.counted_dumps, "names": run.names}
@@ -425,7 +426,7 @@ class Supervisor:
             result |= {"problem": run.problem or result["problem"]}
             self.native.send({"kind": "result", "index": test.index, "result": result})
         elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
-            self.waiting.appendleft(test)  # somebody's doing (or the kernel's), not the test's
+            self.waiting.put(test)  # somebody's doing (or the kernel's), not the test's
         else:
             how = "its process " + (
                 "went down with the zygote" if status is None else describe_status(status)
@@ -500,15 +501,10 @@ class Supervisor:
         if not collecting:
             return
         text = why or file.why or "the process that imported its file ended"
-        victims = [file.only] if file.only is not None else self.take_waiting(file.key)
+        victims = [file.only] if file.only is not None else self.waiting.take_all(file.key)
         slug = "timeout" if file.why else "process-died"
         for test in victims:
             self.give_problem(test, text, words, slug=slug)
-
-    def take_waiting(self, key: FileKey) -> list[Test]:
-        taken = [test for test in self.waiting if test.file == key]
-        self.waiting = deque(test for test in self.waiting if test.file != key)
-        return taken
 
     def close_file(self, file: FileChild) -> None:
         kill(file.parent.pid)
@@ -527,9 +523,8 @@ class Supervisor:
                 self.on_zygote_end()
 
     def close_idle_files(self) -> None:
-        wanted = {test.file for test in self.waiting}
         for key, file in list(self.files.items()):
-            if key not in wanted and not file.running:
+            if not self.waiting.wants(key) and not file.running:
                 self.close_file(file)
 
     # Limits.

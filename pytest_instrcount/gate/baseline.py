@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -225,8 +225,10 @@ class Store:
             f"rm {link}",
         )
 
-    def list(self) -> Iterator[tuple[Path, str | InstrcountError]]:
+    def list(self, known: Collection[Path] = ()) -> Iterator[tuple[Path, str | InstrcountError]]:
         """All baselines of this environment: path and nodeid, in the order of the paths.
+
+        Those in ``known`` are left out, unread.
 
         A file that cannot be read, or is not where its test's baseline belongs, comes with the
         error in place of the nodeid.
@@ -237,6 +239,8 @@ class Store:
                 if not name.endswith(".json") or name.endswith(CALLS_SUFFIX):
                     continue
                 path = Path(folder, name)
+                if path in known:
+                    continue
                 try:
                     found = load_baseline(self.keep_inside(path))
                     if isinstance(found, Found):

@@ -222,6 +222,11 @@ def function_deltas(old: Baseline, new: Measurement | Baseline) -> tuple[Functio
     found = []
     for name in known.keys() | rows.keys():
         before, after = known.get(name, absent), rows.get(name, absent)
+        if (
+            after.ir * old.calls == before.ir * new.calls
+            and after.calls * old.calls == before.calls * new.calls
+        ):
+            continue
         delta = FunctionDelta(
             name=name,
             ir=Fraction(after.ir, new.calls) - Fraction(before.ir, old.calls),
@@ -229,6 +234,5 @@ def function_deltas(old: Baseline, new: Measurement | Baseline) -> tuple[Functio
             calls_after=Fraction(after.calls, new.calls),
             inclusive=_inclusive(name, old, new),
         )
-        if delta.ir or delta.calls_before != delta.calls_after:
-            found.append(delta)
+        found.append(delta)
     return tuple(sorted(found, key=lambda delta: (-abs(delta.ir), delta.name)))

@@ -37,6 +37,7 @@ from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.gate.suspicion import may_have_moved
 
 Result = TypeVar("Result", TestResult, CallsResult)
+Record = TypeVar("Record", Measurement, Baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,20 @@ class Rulings:
     environment: Mapping[str, str]
     policy: Policy
     results: dict[str, TestResult] = field(default_factory=dict)
-    _read: dict[str, Missing | Found | InstrcountError] = field(default_factory=dict)
+    #: packed as well: all are read before the first test is measured
+    _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
+    #: the baseline that was asked for last
+    _last: tuple[str, Found] | None = None
+    #: functions that are noise, by what baselines say that were read
+    _noise: set[str] = field(default_factory=set)
     #: what may be stored or measured again; packed, since a suite can have thousands of tests
     _open: dict[str, bytes] = field(default_factory=dict)
     #: what tests are made of by Python function, as measured now
     _trees: dict[str, CallTree] = field(default_factory=dict)
     #: whether `measured` is to know what was counted
     hold: bool = False
+    #: whether results keep the trees of baselines, for reports that show them
+    trees: bool = False
     #: what was counted of tests that are not unchanged; packed
     _held: dict[str, bytes] = field(default_factory=dict)
     #: whether one layout is to do for now, as what may have moved will be looked at again
@@ -92,12 +100,22 @@ class Rulings:
 
     def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
         """The baseline of a test, read once; an error where its file cannot be read."""
-        if nodeid not in self._read:
+        if self._last is not None and self._last[0] == nodeid:
+            return self._last[1]
+        if nodeid in self._read:
+            known = self._read[nodeid]
+            found = Found(_unpacked(known, Baseline)) if isinstance(known, bytes) else known
+        else:
             try:
-                self._read[nodeid] = self.store.read(nodeid)
+                found = self.store.read(nodeid)
             except InstrcountError as error:
-                self._read[nodeid] = error
-        return self._read[nodeid]
+                found = error
+            if isinstance(found, Found) and found.baseline.denoised is not None:
+                self._noise.update(found.baseline.denoised.noise.functions)
+            self._read[nodeid] = _packed(found.baseline) if isinstance(found, Found) else found
+        if isinstance(found, Found):
+            self._last = nodeid, found
+        return found
 
     def read_again(self, nodeids: Iterable[str]) -> None:
         """Read baselines that others have written anew."""
@@ -130,6 +148,8 @@ class Rulings:
         result = measured_result(measurement, found, comparison, verdict, limit)
         if passed:
             result = replace(result, allocs_limit=allocs)
+        if not self.trees:
+            result = replace(result, tree=None)
         if isinstance(found, Missing):
             others = self.store.other_environments(nodeid)
             if others:
@@ -152,15 +172,15 @@ class Rulings:
         return result
 
     def _writes(self, result: TestResult) -> bool:
-        update, has_baseline = self.policy.update, isinstance(self._read[result.nodeid], Found)
+        update, has_baseline = self.policy.update, isinstance(self._read[result.nodeid], bytes)
         return update is not None and should_write(result.verdict, update, has_baseline)
 
     def _measurement(self, nodeid: str) -> Measurement:
-        return _unpacked(self._open[nodeid])
+        return _unpacked(self._open[nodeid], Measurement)
 
     def measured(self, nodeid: str) -> Measurement | None:
         """What was counted of a test that is not unchanged; None unless it is held."""
-        return _unpacked(self._held[nodeid]) if nodeid in self._held else None
+        return _unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
 
     def unsettled(self) -> Iterator[Measurement]:
         """What has to be measured in more layouts: suspicions, and what is about to be stored."""
@@ -189,14 +209,15 @@ class Rulings:
 
     def _blamed_with(self, nodeid: str) -> str | None:
         """How the tree was made that a regression is held against; None if there is none."""
-        found = self._read[nodeid]
+        if self.results[nodeid].verdict is not Verdict.regressed:
+            return None
+        found = self.baseline(nodeid)
         known = found.baseline.python if isinstance(found, Found) else None
-        regressed = self.results[nodeid].verdict is Verdict.regressed
-        return known.how if regressed and known is not None else None
+        return None if known is None else known.how
 
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """Know what a test is made of by Python function: to say what changed, and to store it."""
-        found, folded = self._read[nodeid], tree.fold()
+        found, folded = self.baseline(nodeid), tree.fold()
         self._trees[nodeid] = folded
         result = replace(self.results[nodeid], tree=folded, tree_is_new=True)
         old = found.baseline.python if isinstance(found, Found) else None
@@ -218,15 +239,11 @@ class Rulings:
 
     def _known_noise(self) -> dict[str, int]:
         """What any test of this run has shown to be noise, now or when its baseline was made."""
-        known: dict[str, int] = {}
-        for found in self._read.values():
-            if isinstance(found, Found) and found.baseline.denoised is not None:
-                known |= found.baseline.denoised.noise.functions
-        return known | dict.fromkeys(self._moving, 0)
+        return dict.fromkeys(sorted(self._noise | self._moving), 0)
 
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
-        found = self._read[baseline.nodeid]
+        found = self.baseline(baseline.nodeid)
         old = found.baseline if isinstance(found, Found) else None
         ledger = () if old is None else old.ledger
         if not self.reason:
@@ -291,21 +308,23 @@ class Rulings:
     def stale(self, is_stale: Callable[[str], bool], limit: Limit) -> list[Path]:
         """Record baselines whose test is gone; returns their files."""
         gone = []
-        for path, owner in self.store.list():
+        # of what was read, the test is there
+        read = {self.store.path(nodeid) for nodeid in self._read}
+        for path, owner in self.store.list(read):
             if isinstance(owner, str) and is_stale(owner):
                 gone.append(path)
                 self.results[owner] = TestResult(owner, Verdict.stale, None, None, None, limit)
         return gone
 
 
-def _packed(measurement: Measurement) -> bytes:
-    return zlib.compress(pickle.dumps(measurement), 1)
+def _packed(record: Measurement | Baseline) -> bytes:
+    return zlib.compress(pickle.dumps(record, pickle.HIGHEST_PROTOCOL), 1)
 
 
-def _unpacked(packed: bytes) -> Measurement:
-    measurement = pickle.loads(zlib.decompress(packed))
-    assert isinstance(measurement, Measurement)
-    return measurement
+def _unpacked(packed: bytes, kind: type[Record]) -> Record:
+    record = pickle.loads(zlib.decompress(packed))
+    assert isinstance(record, kind)
+    return record
 
 
 def _is_steady(measurement: Measurement, limit: Limit) -> bool:

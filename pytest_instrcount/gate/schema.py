@@ -121,6 +121,11 @@ def to_baseline(
         noise = Noise()
     else:
         noise = find_noise(profiles, known)
+        # else the next update would find other calls, and store the same count again
+        usual = profiles[0]
+        measurement = replace(
+            measurement, rows=usual.rows, callers=usual.callers, inclusive=usual.inclusive
+        )
     raw = raw_baseline(measurement, environment)
     return replace(raw, denoised=denoise_layouts(profiles, noise))
 

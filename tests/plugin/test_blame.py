@@ -7,6 +7,8 @@ import json
 import pytest
 
 import pytest_instrcount.counting
+from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.gate.rulings import Rulings
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -125,6 +127,22 @@ def test_the_kind_of_the_baseline_decides(suite: Project) -> None:
     suite.measure()
     assert asked(suite) == []
     assert [order.by_python for order in suite.valgrind.started[-1].orders] == [True]
+
+
+def test_trees_are_taken_one_at_a_time(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the next is waited for: as they come, those of thousands of tests fill memory."""
+    told: list[str] = []
+    attribute = Rulings.attribute
+
+    def noted(self: Rulings, nodeid: str, tree: CallTree) -> None:
+        told.append(f"attributed {nodeid[-1]}")
+        attribute(self, nodeid, tree)
+
+    monkeypatch.setattr(Rulings, "attribute", noted)
+    suite.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000}
+    suite.valgrind.while_waiting = lambda name: told.append(f"asked for {name[-1]}")
+    suite.update()
+    assert told[-4:] == ["asked for a", "attributed a", "asked for b", "attributed b"]
 
 
 def test_only_so_many_are_looked_into(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,3 +184,22 @@ def test_waiting_is_said_now_and_then(project: Project, monkeypatch: pytest.Monk
     monkeypatch.setattr("pytest_instrcount.measuring._HEARTBEAT_SECONDS", 0.0)
     project.measure().stdout.fnmatch_lines(["instrcount: waiting for test_it.py::test_a (0 s)"])
     monkeypatch.undo()
+
+
+def test_progress_of_what_pytest_does_not_show(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first run measures again, with no dot of pytest's: it says how far it is."""
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\ntest_b = test_a\n")
+    monkeypatch.setattr("pytest_instrcount.measuring._HEARTBEAT_SECONDS", 0.0)
+    project.update().stdout.fnmatch_lines(
+        [
+            "*instrcount: measuring 2 tests again, and in 3 other layouts",
+            "instrcount: 0 of 2 done, waiting for test_it.py::test_a (0 s)",
+            "instrcount: 1 of 2 done, waiting for test_it.py::test_b (0 s)",
+            "instrcount: measuring 2 tests by Python function *",
+            "instrcount: 0 of 2 done, waiting for test_it.py::test_a (0 s)",
+            "instrcount: 1 of 2 done, waiting for test_it.py::test_b (0 s)",
+        ]
+    )
+    monkeypatch.undo()

@@ -29,7 +29,7 @@ TWINS: list[tuple[str, str, str, Any, Any]] = [
     ("instrcount_incomparable", "fail", "incomparable", "fail", "warn"),
     ("instrcount_improved", "fail", "improved", "fail", "note"),
     ("instrcount_valgrind", "/opt/valgrind", "valgrind", "/opt/valgrind", "valgrind"),
-    ("instrcount_timeout", "2.5", "timeout", 2.5, 300.0),
+    ("instrcount_timeout", "2.5", "timeout", 2.5, 600.0),
     ("instrcount_warmup", "0", "warmup", 0, None),
     ("instrcount_calls", "7", "calls", 7, None),
     ("instrcount_isolation", "process", "isolation", "process", "fork"),

@@ -167,6 +167,13 @@ def test_contexts_become_a_tree() -> None:
     assert tree_from([dump, dump], FUNCTIONS, 4, named).total == 74
 
 
+def test_a_folded_tree_knows_the_places_of_what_it_has() -> None:
+    """Of each test all functions of its process are known at first: thousands of them, in all."""
+    places = {name: (f"/p/{name}.py", 1) for name in "fgh"}
+    nodes = {("f",): Row(10_000, 1), ("f", "g"): Row(20_000, 1), ("f", "h"): Row(1, 1)}
+    assert CallTree(TRAMPOLINES, 1, nodes, places).fold().places.keys() == {"f", "g"}
+
+
 def test_direct_recursions_are_one_place() -> None:
     """Callgrind says so itself, unless something without a name stands between."""
     dump = dumped(a_b=(10, 1), a_b_c=(20, 1), a_b_c_9_c=(3, 5), a_b_c_9_c_9_c=(4, 2))

@@ -55,6 +55,7 @@ def report(*tests: dict[str, Any], **changes: Any) -> dict[str, Any]:
     whole = {
         "schema": 3,
         "environment": {"valgrind": "3.19.0"},
+        "against": None,
         "tests": list(tests),
         "traces": [],
         "budgets": [],

@@ -1,0 +1,153 @@
+"""Pytest with --instrcount whose measurements are answered from a record: the native side alone.
+
+    python benchmarks/replayed.py record FOLDER USED ARGS...
+    python benchmarks/replayed.py replay FOLDER USED ARGS...
+
+``record`` runs pytest as ever and keeps in FOLDER what the zygote answered, with the dumps: for each
+first parameter of a test (``name`` of ``test_x[name-7]``), in each layout of memory and by Python
+function. ``replay`` starts no Valgrind and gives these answers to all tests. Both write USED, a JSON
+file: seconds of CPU time of this process (``cpu``), without those that the record itself took
+(``replaying``), its peak of memory in bytes (``peak``), and how often a baseline was opened for
+reading, the most that one was (``reads``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_instrcount.starting
+from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteSetup
+
+Message = dict[str, Any]
+FILES = "dumps", "names"
+
+
+def key_of(order: Order) -> str:
+    """What decides an answer: the workload, and the layout or that it is by Python function."""
+    workload = order.nodeid.partition("[")[2].rstrip("]").partition("-")[0]
+    return f"{workload}.{'python' if order.by_python else order.layout}"
+
+
+class Recording(Zygote):
+    """The zygote, which keeps the first answer of each kind."""
+
+    folder: Path
+
+    def ask(self, orders: Sequence[Order]) -> int:
+        """As the zygote does."""
+        first = super().ask(orders)
+        known = self.__dict__.setdefault("orders", {})
+        known |= {first + offset: order for offset, order in enumerate(orders)}
+        return first
+
+    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+        """As the zygote does."""
+        answer = super().wait(index, glance)
+        order = self.__dict__["orders"][index]
+        folder = self.folder / key_of(order)
+        if isinstance(answer, dict) and answer["counted"] and not folder.exists():
+            folder.mkdir(parents=True)
+            kept = dict(answer)
+            for kind in FILES:
+                # the map of a process is named twice where it is its own counter
+                kept[kind] = [shutil.copy(path, folder) for path in dict.fromkeys(answer[kind])]
+            text = json.dumps({"nodeid": order.nodeid, "answer": kept})
+            (folder / "answer.json").write_text(text)
+        return answer
+
+
+class Replaying:
+    """In the place of the zygote; ``seconds`` is its own CPU time, of all there were."""
+
+    folder: Path
+    seconds = 0.0
+
+    def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._orders: list[Order] = []
+        self._known: dict[str, tuple[str, str]] = {}
+        self.ready = True
+        self.running: set[int] = set()
+
+    def ask(self, orders: Sequence[Order]) -> int:
+        """Note the orders."""
+        first = len(self._orders)
+        self._orders += orders
+        return first
+
+    def wait(self, index: int, glance: Callable[[], None]) -> Message:
+        """The answer as it would have come over the line, with dumps of its own."""
+        start = time.process_time()
+        order = self._orders[index]
+        key = key_of(order)
+        if key not in self._known:
+            found = json.loads((self.folder / key / "answer.json").read_text())
+            self._known[key] = json.dumps(found["nodeid"]), json.dumps(found["answer"])
+        nodeid, text = self._known[key]
+        answer: Message = json.loads(text.replace(nodeid, json.dumps(order.nodeid)))
+        for kind in FILES:
+            copies = []
+            for number, source in enumerate(answer[kind]):
+                copy = self._scratch.path / "dumps" / f"{kind}.{index}.{number}"
+                os.link(source, copy)
+                copies.append(str(copy))
+            answer[kind] = copies
+        Replaying.seconds += time.process_time() - start
+        return answer
+
+    def end(self) -> None:
+        """Remove the folder of the run."""
+        start = time.process_time()
+        os.close(self._scratch.lock)
+        self._scratch.remove()
+        Replaying.seconds += time.process_time() - start
+
+
+def count_reads() -> Counter[str]:
+    """From now on, how often each baseline was opened for reading."""
+    reads: Counter[str] = Counter()
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event == "open" and not isinstance(args[0], int):
+            path = os.fsdecode(args[0])
+            if "instrcount_baselines/" in path and not args[2] & (os.O_WRONLY | os.O_RDWR):
+                reads[path] += path.endswith(".json")
+
+    sys.addaudithook(hook)
+    return reads
+
+
+def main() -> None:
+    """Run pytest as ``python -m pytest`` does, then write what it used."""
+    how, folder, used, *args = sys.argv[1:]
+    sys.path[0] = os.getcwd()
+    made: Any = {"record": Recording, "replay": Replaying}[how]
+    made.folder = Path(folder)
+    pytest_instrcount.starting.Zygote = made  # type: ignore[misc]
+    reads = count_reads()
+    status = pytest.main(args)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    found = {
+        "cpu": usage.ru_utime + usage.ru_stime - Replaying.seconds,
+        "replaying": Replaying.seconds,
+        "peak": usage.ru_maxrss * 1024,
+        "reads": max(reads.values(), default=0),
+    }
+    Path(used).write_text(json.dumps(found))
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a run holds of its tests: thousands of baselines are read before the first is measured."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree
+from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.gate import baseline as files
+from pytest_instrcount.gate.baseline import Baseline, Found, Store, to_baseline
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.rulings import Policy, Rulings
+
+LIMIT = parse_limit("1%")
+NAMES = [f"test_x.py::test_{number}" for number in range(20)]
+TREE = CallTree(TRAMPOLINES, 1, {("x.py:f",): Row(900, 1)})
+
+
+def measured(nodeid: str) -> Measurement:
+    return Measurement(nodeid, 1000, 1, 20, "fork", {"a.c:f": Row(1000, 1)}, {})
+
+
+@pytest.fixture
+def rulings(tmp_path: Path) -> Rulings:
+    """Twenty tests have baselines, with trees; nothing was read."""
+    store = Store(tmp_path, "cp")
+    for nodeid in NAMES:
+        made = to_baseline(measured(nodeid), {})
+        store.write(
+            Baseline(**{name: getattr(made, name) for name in made.__slots__} | {"python": TREE})
+        )
+    return Rulings(store, {}, Policy("note", "warn", "note", None))
+
+
+def alive(kind: type) -> int:
+    gc.collect()
+    return sum(type(each) is kind for each in gc.get_objects())
+
+
+def test_baselines_are_held_packed(rulings: Rulings) -> None:
+    """As objects, 5,000 of them would take most of a gigabyte."""
+    assert [rulings.made_with(nodeid) is None for nodeid in NAMES] == [False] * len(NAMES)
+    assert alive(Baseline) == 1
+    found = rulings.baseline(NAMES[0])
+    assert isinstance(found, Found)
+    assert (found.baseline.nodeid, found.baseline.python) == (NAMES[0], TREE)
+
+
+def test_a_baseline_is_read_once(rulings: Rulings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To plan, to compare, and to find out which are stale."""
+    reads: list[Path] = []
+    read = files._read_bytes
+
+    def noted(path: Path) -> object:
+        reads.append(path)
+        return read(path)
+
+    monkeypatch.setattr(files, "_read_bytes", noted)
+    for nodeid in NAMES[:-1]:
+        rulings.made_with(nodeid)
+    for nodeid in NAMES[:-1]:
+        rulings.rule(measured(nodeid), LIMIT)
+    (stale,) = rulings.stale(lambda nodeid: True, LIMIT)
+    assert stale == rulings.store.path(NAMES[-1])
+    assert rulings.results[NAMES[-1]].verdict is Verdict.stale
+    assert sorted(reads) == sorted(map(rulings.store.path, NAMES))
+
+
+@pytest.mark.parametrize("trees", [True, False])
+def test_trees_are_kept_for_reports_that_show_them(rulings: Rulings, *, trees: bool) -> None:
+    """In the results of tests that did not change; without such a report they would fill memory."""
+    rulings.trees = trees
+    result = rulings.rule(measured(NAMES[0]), LIMIT)
+    assert result.verdict is Verdict.unchanged
+    assert result.tree == (TREE if trees else None)
+
+
+def test_a_first_update_stores_what_the_next_one_finds(tmp_path: Path) -> None:
+    """Callgrind counts the calls of a pilot, too, which only the first count of a test has."""
+    piloted, usual = ({"a.c:f": Row(1000, calls)} for calls in (4, 3))
+    first = Measurement("t", 1000, 3, 20, "fork", piloted, {}, layouts=(Profile(1000, usual),) * 4)
+    again = Measurement("t", 1000, 3, 20, "fork", usual, {})
+    baseline = to_baseline(first, {})
+    assert baseline.rows == usual
+    store = Store(tmp_path, "cp")
+    store.write(baseline)
+    rulings = Rulings(store, {}, Policy("note", "warn", "note", "all"))
+    rulings.rule(again, LIMIT)
+    assert not list(rulings.unsettled())
