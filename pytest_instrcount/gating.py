@@ -22,6 +22,7 @@ from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.updating import updating
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.replay import Place
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
@@ -104,8 +105,10 @@ class Gate:
         stale = self._find_stale()
         if settings.update:
             try:
-                self._rulings.write()
-                self._calls.write()
+                with updating(settings.baseline_dir) as update:
+                    stored, calls_stored = self._rulings.write(update), self._calls.write(update)
+                self._rulings.results |= stored
+                self._calls.results |= calls_stored
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
         for result in self._rulings.failing():
