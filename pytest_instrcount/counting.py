@@ -20,7 +20,13 @@ from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.measuring import Heartbeat, measure_layouts, measurement_of, order_for
+from pytest_instrcount.measuring import (
+    Heartbeat,
+    is_lost,
+    measure_layouts,
+    measurement_of,
+    order_for,
+)
 from pytest_instrcount.replay import Place
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
@@ -258,6 +264,9 @@ class Counting:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         try:
             answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
+            if is_lost(answer):
+                again = self._zygote.ask([self._order(item)])
+                answer = self._zygote.wait(again, Heartbeat(self._say, item.nodeid))
         except ZygoteFailed as error:
             self.end()
             raise pytest.UsageError(str(error)) from None
@@ -318,7 +327,12 @@ class Counting:
         if isinstance(baseline, InstrcountError):
             raise baseline
         self._findings.keep(item.nodeid, result)
-        measurement = measurement_of(item.nodeid, result, self._packages)
+        measurement = measurement_of(
+            item.nodeid,
+            result,
+            self._packages,
+            self._findings.rulings.environment["valgrind"],
+        )
         limits = self._limits_of(item.nodeid)
         if limits[1] is not None and not can_count_allocations(measurement.profile):
             raise InstrcountError(

@@ -24,6 +24,7 @@ from pytest_instrcount.gate.ledger import COMMIT_DIGITS
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.gate.shard import Shard
+from pytest_instrcount.gate.updating import updating
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.replay import Place
 from pytest_instrcount.report.accepted import missing_reason
@@ -124,8 +125,10 @@ class Gate:
         if settings.update:
             try:
                 self._check_jumps()
-                self._rulings.write()
-                self._calls.write()
+                with updating(settings.baseline_dir) as update:
+                    stored, calls_stored = self._rulings.write(update), self._calls.write(update)
+                self._rulings.results |= stored
+                self._calls.results |= calls_stored
                 if self._rulings.shard is not None:
                     findings.note(self._write_shard(self._rulings.shard))
             except InstrcountError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +27,10 @@ from pytest_instrcount.settings import Settings
 #: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
 _HEARTBEAT_SECONDS = 30.0
 
+#: The version of the Valgrind that made a dump is in its first lines.
+_CREATOR = re.compile(rb"^creator: callgrind-([!-~]+)$", re.MULTILINE)
+_HEADER_BYTES = 4096
+
 
 def order_for(
     nodeid: str, path: Path, settings: Settings, known: Baseline | None, verbose: int
@@ -46,8 +52,12 @@ def order_for(
     )
 
 
-def measurement_of(nodeid: str, result: Message, packages: Packages) -> Measurement:
-    """The measurement in an answer. Raises InstrcountError if there is no count in it."""
+def measurement_of(nodeid: str, result: Message, packages: Packages, valgrind: str) -> Measurement:
+    """The measurement in an answer; ``valgrind`` is the version that is to have counted.
+
+    Raises InstrcountError if there is no count in it, or another Valgrind's.
+    """
+    check_creator(result, valgrind)
     dumps = len(result["dumps"])
     if dumps < 2:
         raise InstrcountError(
@@ -74,6 +84,31 @@ def measurement_of(nodeid: str, result: Message, packages: Packages) -> Measurem
         callers=profile.callers,
         inclusive=profile.inclusive,
     )
+
+
+def is_lost(answer: Message | Problem) -> bool:
+    """Whether the dumps of a result are gone: somebody has emptied the folder of the run."""
+    return not isinstance(answer, Problem) and not all(map(os.path.exists, answer["dumps"]))
+
+
+def check_creator(result: Message, valgrind: str) -> None:
+    """Raise InstrcountError ``valgrind-changed`` if another version counted than began the run.
+
+    A zygote that is started anew, or has a test for itself, runs what is installed by then.
+    """
+    for path in result["dumps"][:1]:
+        try:
+            with open(path, "rb") as file:
+                found = _CREATOR.search(file.read(_HEADER_BYTES))
+        except OSError:
+            return  # who reads it all will say so
+        version = found[1].decode() if found else valgrind
+        if version != valgrind:
+            raise InstrcountError(
+                "valgrind-changed",
+                f"Valgrind {version} counted it, and the run began with {valgrind}",
+                "pytest --instrcount    (once more, with one Valgrind)",
+            )
 
 
 def read_profile(result: Message) -> Profile:
@@ -123,7 +158,7 @@ def measure_layouts(
         for _ in range(OTHER_LAYOUTS + 1):
             answer = zygote.wait(number, heartbeat.of(first.nodeid))
             number += 1
-            profiles += _profiles_in(answer)
+            profiles += _profiles_in(answer, findings.rulings.environment["valgrind"])
         if len(profiles) > OTHER_LAYOUTS:
             settled = replace(
                 first,
@@ -136,11 +171,12 @@ def measure_layouts(
             findings.note(f"{first.nodeid}: {failed} of the repeated measurements failed")
 
 
-def _profiles_in(answer: Message | Problem) -> list[Profile]:
+def _profiles_in(answer: Message | Problem, valgrind: str) -> list[Profile]:
     """One profile, or none where the measurement failed: then one layout has to do."""
     if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
         return []
     try:
+        check_creator(answer, valgrind)
         return [read_profile(answer)]
     except InstrcountError:
         return []

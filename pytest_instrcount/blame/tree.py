@@ -123,10 +123,10 @@ class CallTree:
                 path, row = path[:-1], Row(row.ir, 0)
             before = kept.get(path, _NOTHING)
             kept[path] = Row(before.ir + row.ir, before.calls + row.calls)
-        kept = _cut(kept)
-        names = {name for path in kept for name in path}
+        cut = _cut(kept)
+        names = {name for path in cut for name in path}
         places = {name: self.places[name] for name in names & self.places.keys()}
-        return CallTree(self.how, self.counted, kept, places)
+        return CallTree(self.how, self.counted, cut, places)
 
     def rows(self) -> Iterator[tuple[int, str, int, int]]:
         """Depth, name, own cost and calls, each caller before what it called: `from_rows` reads it.

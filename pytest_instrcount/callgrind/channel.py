@@ -29,6 +29,15 @@ ASK = b"\xff\xff\xff\xff"
 
 _LENGTH = struct.Struct("<I")
 _CHUNK_BYTES = 1 << 16
+#: A report is not nested deeper; what is holds itself.
+DEEPEST = 40
+#: The status of a process that cannot say its result, since its end of the channel is closed.
+HUNG_UP = 121
+#: Longer ones are none of ours: something else was written to the descriptor.
+_LARGEST_BYTES = 1 << 29
+
+# a test may put something else in their place, and leave it there
+_dumps, _loads = json.dumps, json.loads
 
 Message = dict[str, Any]
 
@@ -37,10 +46,32 @@ class ChannelClosed(Exception):
     """The other end is gone."""
 
 
+class ChannelGarbled(ChannelClosed):
+    """What came is no message of ours."""
+
+
 def framed(message: Message) -> bytes:
     """A message as it goes over a channel; what JSON does not know is in it as text."""
-    body = json.dumps(message, default=str).encode("ascii")
+    try:
+        text = _dumps(message, default=str)
+    except Exception:  # a test may hand over whatever it likes: a loop, keys that are no text
+        text = _dumps(_plain(message))
+    body = text.encode("ascii")
     return _LENGTH.pack(len(body)) + body
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """The value with text in the place of all that JSON cannot hold."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    try:
+        if depth < DEEPEST and isinstance(value, dict):
+            return {str(key): _plain(each, depth + 1) for key, each in value.items()}
+        if depth < DEEPEST and isinstance(value, (list, tuple)):
+            return [_plain(each, depth + 1) for each in value]
+        return str(value)
+    except Exception:
+        return f"<unprintable {type(value).__name__}>"
 
 
 class Channel:
@@ -97,7 +128,7 @@ class Channel:
     def pop(self) -> Message | None:
         """The next whole message among what has arrived, or None.
 
-        Raises ChannelClosed for what is no message: a test has written to a descriptor not its own.
+        Raises ChannelGarbled for what is no message: a test has written to a descriptor not its own.
         """
         if len(self._received) < _LENGTH.size:
             return None
@@ -105,15 +136,17 @@ class Channel:
             del self._received[: len(ASK)]
             return {"kind": "ask"}
         (length,) = _LENGTH.unpack_from(self._received)
+        if length > _LARGEST_BYTES:
+            raise ChannelGarbled
         end = _LENGTH.size + length
         if len(self._received) < end:
             return None
         try:
-            message = json.loads(self._received[_LENGTH.size : end])
-        except (ValueError, RecursionError) as error:
-            raise ChannelClosed from error
+            message: Message = _loads(self._received[_LENGTH.size : end])
+        except ValueError as error:
+            raise ChannelGarbled from error
         if not isinstance(message, dict):
-            raise ChannelClosed
+            raise ChannelGarbled
         del self._received[:end]
         return message
 

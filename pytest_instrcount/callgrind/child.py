@@ -31,7 +31,13 @@ SETTLING_CALLS = 2
 #: The switch alone is counted after as many calls as the slowest interpreter needs to specialise.
 _SWITCH_WARM_UP = 20
 
+#: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
+LONGEST_TEXT = 1_000_000
+
 _PR_SET_PDEATHSIG = 1
+
+# a test may put something else in their place, and leave it there
+_kill, _getpid, _exit = os.kill, os.getpid, os._exit
 
 
 def die_with_parent() -> None:
@@ -44,7 +50,12 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 def end() -> None:
     """End this process at once: nothing inherited is finalised, and Callgrind writes no last dump."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    _kill(_getpid(), signal.SIGKILL)
+
+
+def end_badly(status: int) -> None:
+    """End this process at once when it cannot go on as ordered."""
+    _exit(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,14 @@ class Line:
         self.hand.close()
 
 
+def reap() -> None:
+    """Let one ended child go, if nobody has: a file may ignore SIGCHLD when it is imported."""
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        pass
+
+
 def serve(line: Line) -> Line:
     """Fork a child for each order; returns in the child, with its line.
 
@@ -85,7 +104,7 @@ def serve(line: Line) -> Line:
                 die_with_parent()
                 break
         elif order == REAP:
-            os.waitpid(-1, 0)
+            reap()
         elif order == BECOME:
             break
         else:
@@ -94,6 +113,37 @@ def serve(line: Line) -> Line:
     child = Line.take(line.hand)
     line.close()
     return child
+
+
+def without_middle(text: str) -> str:
+    """The text, or the ends of one that is so long that nobody reads it."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    kept = LONGEST_TEXT // 2
+    left_out = f"[... {len(text) - 2 * kept:,} characters left out by pytest-instrcount ...]"
+    return "\n".join((text[:kept], left_out, text[-kept:]))
+
+
+def positions() -> list[int]:
+    """Where the next output goes in the files that capture it; -1 where it is no file."""
+    found = []
+    for descriptor in (1, 2):
+        try:
+            found.append(os.lseek(descriptor, 0, os.SEEK_CUR))
+        except OSError:
+            found.append(-1)
+    return found
+
+
+def cut_back(places: Sequence[int]) -> None:
+    """Forget what repetitions have printed: a test prints once."""
+    for descriptor, place in zip((1, 2), places, strict=True):
+        try:
+            if place >= 0 and os.lseek(descriptor, 0, os.SEEK_CUR) > place:
+                os.ftruncate(descriptor, place)
+                os.lseek(descriptor, place, os.SEEK_SET)
+        except OSError:
+            pass
 
 
 def process_name() -> str:
@@ -182,13 +232,20 @@ class Counter:
             self._requests.stop()
             return
         self.used = True
+        outputs = positions()
         pid = os.fork()
         if pid == 0:
-            die_with_parent()
-            self._channel.adopt()
-            self.attempt(work, last=True)
-            end()
-        _, status = os.waitpid(pid, 0)
+            try:
+                die_with_parent()
+                self._channel.adopt()
+                self.attempt(work, last=True)
+            finally:
+                end()
+        try:
+            _, status = os.waitpid(pid, 0)
+        except ChildProcessError:  # the test ignores or collects children that end
+            status = signal.SIGKILL
+        cut_back(outputs)
         if not (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL):
             self._say_problem(f"the process that repeated the call ended with status {status:#x}")
 
@@ -205,7 +262,7 @@ class Counter:
             self._say_problem(f"it passed once and failed when it was repeated\n{_traceback()}")
 
     def _say_problem(self, why: str) -> None:
-        self._channel.send({"kind": "problem", "why": why})
+        self._channel.send({"kind": "problem", "why": without_middle(why)})
 
     def count(
         self,

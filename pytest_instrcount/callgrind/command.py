@@ -97,6 +97,7 @@ def valgrind_command(
         "--vgdb=no",
         "--error-exitcode=0",
         "--quiet",
+        "--sigill-diagnostics=yes",  # which --quiet would switch off
         f"--log-file={log}",
         "--instr-atstart=no",
         "--collect-atstart=no",

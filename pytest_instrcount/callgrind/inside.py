@@ -29,15 +29,17 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import Channel, Message
+from pytest_instrcount.callgrind.channel import DEEPEST, HUNG_UP, Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.child import (
     Counter,
     Line,
     Trampolines,
     die_with_parent,
     end,
+    end_badly,
     serve,
     thread_count,
+    without_middle,
 )
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
@@ -153,8 +155,13 @@ class Zygote:
             child = self._collect_file(session, line)
             line = serve(line)
             child.run(line.channel, self._plan["scratch"], requests)
+        except ChannelClosed:
+            end_badly(HUNG_UP)
         except BaseException as error:
-            line.channel.send({"kind": "broken", "why": f"{type(error).__name__}: {error}"})
+            try:
+                line.channel.send({"kind": "broken", "why": described(error)})
+            finally:  # nothing of the session that it is a copy of may go on here
+                end_badly(1)
         end()
         return True
 
@@ -201,6 +208,14 @@ class Zygote:
             }
         )
         return child
+
+
+def described(error: BaseException) -> str:
+    """The kind of an error and its text, if it has one."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
 
 
 @contextmanager
@@ -266,6 +281,36 @@ def with_padded_times(report: Message) -> Message:
         if type(value) is float
     }
     return report | times | {"padded": list(times)}
+
+
+def shortened(value: Any, depth: int = 0) -> Any:
+    """A report without the middle of texts that nobody reads: what a test printed 100 MB of.
+
+    One that has none is handed back as it is, after so many steps as it has parts.
+    """
+    if type(value) is str:
+        return without_middle(value)
+    if depth == DEEPEST:
+        return value
+    if type(value) is dict:
+        for key, each in value.items():
+            value[key] = shortened(each, depth + 1)
+    elif type(value) is list:
+        value[:] = [shortened(each, depth + 1) for each in value]
+    elif type(value) is tuple:
+        return tuple(shortened(each, depth + 1) for each in value)
+    return value
+
+
+def print_nowhere() -> None:
+    """What is printed from now on has been printed once, and kept."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+    except OSError:  # the test has left no descriptor
+        pass
 
 
 def keep_last_words(scratch: str, child: str) -> None:
@@ -341,6 +386,8 @@ class TestChild:
             ended = {"ended": "interrupt"}
         channel.send(self._result() | ended)
         if self._count_last is not None:
+            if not self._rehearses:
+                print_nowhere()
             self._count_last()
 
     def _prepare_process(self, child: str, basetemp: str) -> None:
@@ -358,7 +405,7 @@ class TestChild:
         return {
             "kind": "result",
             "reports": [
-                with_padded_times(serialize(config=self._config, report=each))
+                with_padded_times(shortened(serialize(config=self._config, report=each)))
                 for each in self._reports
             ],
             "warnings": list(self._warnings.values()),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import resource
 import select
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +20,24 @@ from pytest_instrcount.callgrind.channel import (
     FORK,
     Channel,
     ChannelClosed,
+    Message,
 )
 
 #: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
 ORDER_SECONDS = 60.0
+_STOPPED_SECONDS = 1.0
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TAIL_LINES = 12
+
+#: How Valgrind begins to say that it failed itself, and its stack of functions without names.
+_VALGRINDS_OWN = (
+    "VALGRIND INTERNAL ERROR",
+    "valgrind: the 'impossible' happened",
+    "valgrind: Unrecognised instruction",
+)
+_FRAMES = ("   at 0x", "   by 0x")
 
 #: Frames of one thread that are shown: the innermost, where it was, and the outermost, the test.
 _INNER_FRAMES, _OUTER_FRAMES = 8, 3
@@ -85,7 +97,7 @@ class Parent:
 
     def _order_child(self, order: bytes) -> Parent:
         self.order(order)
-        return hand_line(self.hand)
+        return hand_line(self.pid, self.hand)
 
     def order(self, order: bytes) -> None:
         """Send one order. Raises ChannelClosed."""
@@ -100,18 +112,19 @@ class Parent:
         self.hand.close()
 
 
-def hand_line(hand: socket.socket) -> Parent:
-    """Hand a new line to whoever reads ``hand``, and wait for who it is. Raises ChannelClosed."""
+def hand_line(parent: int, hand: socket.socket) -> Parent:
+    """Hand a new line to a child of ``parent``, who reads ``hand``, and wait for who it is.
+
+    Raises ChannelClosed.
+    """
     ours, theirs = socket.socketpair()
     our_hand, their_hand = socket.socketpair()
     try:
         socket.send_fds(hand, [b"L"], [theirs.fileno(), their_hand.fileno()])
         theirs.close()
         their_hand.close()
-        ours.settimeout(ORDER_SECONDS)
         channel = Channel(ours)
-        pid = int(channel.receive()["pid"])
-        ours.settimeout(None)
+        pid = int(_receive_from(parent, channel)["pid"])
     except (OSError, ChannelClosed) as error:
         for each in (ours, theirs, our_hand, their_hand):
             each.close()
@@ -119,22 +132,76 @@ def hand_line(hand: socket.socket) -> Parent:
     return Parent(pid, channel, our_hand)
 
 
-def exit_status(pid: int) -> int | None:
-    """The wait status of an ended process that its parent has not let go yet; None if unknown."""
+def _receive_from(parent: int, channel: Channel) -> Message:
+    """The first message on a new line. A parent that somebody has stopped is told to go on."""
+    deadline = time.monotonic() + ORDER_SECONDS
+    channel.socket.settimeout(_STOPPED_SECONDS)
+    while True:
+        try:
+            message = channel.receive()
+        except TimeoutError:
+            if time.monotonic() > deadline:
+                raise
+            if state_of(parent) == "T":
+                os.kill(parent, signal.SIGCONT)
+        else:
+            channel.socket.settimeout(None)
+            return message
+
+
+def state_of(pid: int) -> str:
+    """The letter for what a process does (``T`` is stopped); "" if it is gone."""
+    return _stat_fields(pid)[0]
+
+
+def start_of(pid: int) -> float:
+    """When a process started, in seconds of CLOCK_BOOTTIME; a time to come if it is gone."""
+    ticks = _stat_fields(pid)[19]
+    return int(ticks) / os.sysconf("SC_CLK_TCK") if ticks else math.inf
+
+
+def now_since_boot() -> float:
+    """The time as `start_of` has it, rounded up as much as the kernel rounds down."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) + 2 / os.sysconf("SC_CLK_TCK")
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """The fields of ``/proc/PID/stat`` behind the name, from the state on; "" if it is gone."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
     except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
+        return [""] * 50
+    return stat.rpartition(")")[2].split()
+
+
+def exit_status(pid: int) -> int | None:
+    """The wait status of an ended process that its parent has not let go yet; None if unknown."""
+    fields = _stat_fields(pid)
     return int(fields[-1]) if fields[0] == "Z" else None
+
+
+def exit_status_within(pid: int, seconds: float) -> int | None:
+    """The wait status of a process that ends in that time and is not let go by then; else None."""
+    descriptor = open_pidfd(pid)
+    if descriptor >= 0:
+        ends_within(descriptor, seconds)
+        os.close(descriptor)
+    return exit_status(pid)
 
 
 def wait_for_end(pid: int) -> None:
     """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
     descriptor = open_pidfd(pid)
     if descriptor >= 0:
-        select.select([descriptor], [], [], ORDER_SECONDS)
+        ends_within(descriptor, ORDER_SECONDS)
         os.close(descriptor)
+
+
+def ends_within(pidfd: int, seconds: float) -> bool:
+    """Whether the process ends in that time."""
+    waiting = select.poll()
+    waiting.register(pidfd, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
 
 
 def open_pidfd(pid: int) -> int:
@@ -172,11 +239,16 @@ class Valgrind:
 
     def said_of(self, pid: int) -> list[str]:
         """The end of what Valgrind said of one process."""
+        own = f"=={pid}==", f"--{pid}--", "valgrind:"
         said = [
-            line.partition("== ")[2]
+            line.removeprefix(own[0]).removeprefix(own[1]).removeprefix(" ")
             for line in read_lines(self.log)
-            if line.startswith((f"=={pid}==", "valgrind:"))
+            if line.startswith(own)
         ]
+        for number, line in enumerate(said):
+            if line.startswith(_VALGRINDS_OWN):
+                rest = [each for each in said[number:] if not each.startswith(_FRAMES)]
+                return rest[:_TAIL_LINES]
         return said[-_TAIL_LINES:]
 
 

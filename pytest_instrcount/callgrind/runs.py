@@ -14,6 +14,9 @@ from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, r
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]
 
+#: The last lines of a dump are shorter.
+_TAIL_BYTES = 512
+
 
 @dataclass(slots=True, eq=False)
 class Test:
@@ -24,6 +27,8 @@ class Test:
     tries: int = 0
     recompiled: bool = False
     threads: bool = False
+    #: Whether it went down with others, and may have been the cause.
+    suspect: bool = False
     #: What killed the zygote under it, the last time.
     why: str = ""
 
@@ -74,6 +79,12 @@ class Run:
     pidfd: int = -1
     result: Message | None = None
     timed_out: bool = False
+    #: Whether it closed its end of the channel and went on.
+    hung_up: bool = False
+    #: Whether the folder of the run was deleted meanwhile.
+    disturbed: bool = False
+    #: Slug and words for what it did to the plugin's own files and descriptors.
+    failed: tuple[str, str] | None = None
     piloted: bool = False
     #: The process that counts, a fork of the child or the child itself.
     counter: int = 0
@@ -141,6 +152,12 @@ class Run:
             found.append(path)
         return found
 
+    @property
+    def has_all_dumps(self) -> bool:
+        """Whether all that it counted is there: the disk may have been full, or its folder deleted."""
+        whole = [path for path in self.counted_dumps if is_whole(Path(path))]
+        return len(whole) == len(self.wanted_dumps)
+
     def stubs(self) -> list[Path]:
         """The empty files that Callgrind opens for each process, and leaves when it is killed."""
         return [self.folder / f"out.{pid}" for pid in (self.pid, self.counter)]
@@ -160,6 +177,16 @@ class Starting:
     valgrind: Valgrind
     deadline: float
     only: Test | None = None
+
+
+def is_whole(dump: Path) -> bool:
+    """Whether a dump has its last line; what is before it is looked at when it is read."""
+    try:
+        with dump.open("rb") as file:
+            file.seek(max(0, dump.stat().st_size - _TAIL_BYTES))
+            return b"\ntotals: " in file.read()
+    except OSError:
+        return False
 
 
 def child_name(name: str, layout: int = 0) -> str:

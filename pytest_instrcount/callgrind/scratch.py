@@ -6,6 +6,7 @@ run to run; so the name is a number, the lowest that no other run of this user h
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -18,7 +19,8 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 
 _MOST_RUNS = 1000
-_FOLDERS = ("dumps", "tmp")
+#: What is in it from the start.
+FOLDERS = ("dumps", "tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,52 @@ class Scratch:
 
     def remove(self) -> None:
         """Delete the folder and everything in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_tree(self.path)
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a file, or a folder with everything in it, also where tests took the rights away."""
+    shutil.rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):
+        with contextlib.suppress(OSError):
+            path.unlink()
+            return
+        # a folder is emptied by who may write to it, and entered by who may read it
+        for folder, folders, _ in os.walk(path, onerror=None):
+            for each in (folder, *(os.path.join(folder, name) for name in folders)):
+                with contextlib.suppress(OSError):
+                    if not os.path.islink(each):
+                        os.chmod(each, 0o700)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def restore(scratch: Scratch) -> Scratch:
+    """Make the folder of a run that somebody has deleted again, or what is missing in it.
+
+    Raises InstrcountError ``scratch`` if another run has the name by now, OSError if it cannot
+    be made.
+    """
+    if not _is_ours(scratch.path, scratch.lock):
+        lock = lock_folder(scratch.path, FOLDERS)
+        if lock is None:
+            raise InstrcountError(
+                "scratch", f"{scratch.path} is another run's now", "run again: pytest --instrcount"
+            )
+        os.close(scratch.lock)
+        scratch = Scratch(scratch.path, lock)
+    for name in FOLDERS:
+        (scratch.path / name).mkdir(mode=0o700, exist_ok=True)
+    return scratch
+
+
+def remove_abandoned(path: Path) -> None:
+    """Delete the folder of a run that has ended, unless another run has taken it over."""
+    if os.path.lexists(path):
+        with contextlib.suppress(OSError):
+            lock = lock_folder(path, FOLDERS)
+            if lock is not None:
+                Scratch(path, lock).remove()
+                os.close(lock)
 
 
 def take_scratch() -> Scratch:
@@ -42,7 +89,7 @@ def take_scratch() -> Scratch:
     for number in range(_MOST_RUNS):
         path = parent / f"instrcount-{os.getuid():010}-{number:03}"
         try:
-            lock = lock_folder(path, _FOLDERS)
+            lock = lock_folder(path, FOLDERS)
         except OSError as error:
             raise InstrcountError(
                 "scratch",
@@ -70,8 +117,7 @@ def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_ours(path, lock):
             for name in os.listdir(lock):
-                shutil.rmtree(path / name, ignore_errors=True)
-                (path / name).unlink(missing_ok=True)
+                remove_tree(path / name)
             for name in folders:
                 (path / name).mkdir(mode=0o700)
             return lock

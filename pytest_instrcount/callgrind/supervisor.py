@@ -7,11 +7,12 @@ parent. It has one thread, waits in one place, and ends when pytest does, howeve
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import traceback
@@ -20,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.callgrind.channel import (
+    HUNG_UP,
     REAP,
     REHEARSAL,
     Channel,
     ChannelClosed,
+    ChannelGarbled,
     Message,
 )
+from pytest_instrcount.callgrind.outbox import Outbox
 from pytest_instrcount.callgrind.process import (
     Parent,
     Valgrind,
@@ -34,27 +38,40 @@ from pytest_instrcount.callgrind.process import (
     describe_popen,
     describe_status,
     end_orphans,
+    ends_within,
     exit_status,
+    exit_status_within,
     kill,
+    now_since_boot,
     open_pidfd,
     own_children,
     read_lines,
+    start_of,
     start_valgrind,
+    state_of,
     wait_for_end,
     wait_status_of,
     where_it_was,
 )
 from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
+from pytest_instrcount.callgrind.scratch import FOLDERS, Scratch, remove_tree, restore
 from pytest_instrcount.callgrind.waiting import Waiting
+from pytest_instrcount.errors import InstrcountError
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
+
+#: So many tests in a row that kill the zygote: it is not the tests.
+_FELLED_IN_A_ROW = 10
 
 #: A test whose process was killed is measured again, so often in all.
 _MOST_TRIES = 3
 
 #: A process that is out of time is told to abort, and has so long to write down where it was.
 _LAST_WORDS_SECONDS = 5.0
+
+#: The loop looks up so often; a clock that jumps by more has run while this process was stopped.
+_GLANCE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -72,8 +89,29 @@ class Supervisor:
     waiting: Waiting = field(default_factory=Waiting)
     deaths: int = 0
     restarted: bool = False
+    #: Tests in a row that took the zygote with them, with no result in between.
+    felled: int = 0
+    #: When the loop last looked what there is.
+    looked: float = 0.0
     refreshed: set[FileKey] = field(default_factory=set)
     zygotes: int = 0
+    #: How often the process that imports a file was killed.
+    killed_imports: dict[FileKey, int] = field(default_factory=dict)
+    #: When processes may have started others that they need: from when to when, by process id.
+    own_times: dict[int, tuple[float, float]] = field(default_factory=dict)
+    #: What the zygotes are told, by file name.
+    plans: dict[str, bytes] = field(default_factory=dict)
+    #: Names in the temporary folder, each with the times of the two looks between which it came.
+    seen: dict[str, tuple[float, float]] = field(default_factory=dict)
+    swept: float = 0.0
+    outbox: Outbox = field(init=False)
+    scratch: Scratch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outbox = Outbox(self.native.socket, self.selector)
+        self.scratch = Scratch(Path(self.setup["scratch"]), self.setup["lock"])
+        for path in self.scratch.path.glob("*.json"):
+            self.plans[path.name] = path.read_bytes()
 
     @property
     def place(self) -> str:
@@ -93,17 +131,37 @@ class Supervisor:
             self.take_orders()  # some may have come with the setup: no event will tell of them
             while True:
                 self.schedule()
-                for key, _ in self.selector.select(self.seconds_to_deadline()):
+                for key, _ in self.wait_for_events():
                     if self.selector.get_map().get(key.fd) is key:
                         key.data()
                 self.enforce_deadlines()
         except (ChannelClosed, _Stopped):
             pass
         except Exception:
-            self.native.send({"kind": "broken", "why": traceback.format_exc()})
+            self.outbox.send({"kind": "broken", "why": traceback.format_exc()})
             raise
         finally:
             self.end_all()
+            self.outbox.flush()
+
+    def wait_for_events(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """What has happened, after a while at most; time in which this process did not look is nobody's."""
+        seconds = self.seconds_to_deadline()
+        if seconds is not None:
+            seconds = min(seconds, _GLANCE_SECONDS)
+        before = time.monotonic()
+        events = self.selector.select(seconds)
+        after = time.monotonic()
+        late = before - self.looked
+        if seconds is not None:
+            late += max(0.0, after - before - seconds)
+        if self.looked and late > _GLANCE_SECONDS:
+            waited_for: list[Run | Starting | FileChild]
+            waited_for = [*self.runs, *self.starting, *self.collecting()]
+            for each in waited_for:
+                each.deadline += late
+        self.looked = after
+        return events
 
     def on_native(self) -> None:
         self.native.fill()
@@ -128,13 +186,14 @@ class Supervisor:
             file.valgrind.end()
         while own_children():  # each that ends may leave its own to us
             end_orphans(lambda pid: False)
-        shutil.rmtree(self.setup["scratch"], ignore_errors=True)
+        remove_tree(Path(self.setup["scratch"]))
 
     # Starting.
 
     def start_zygote(self, only: Test | None) -> None:
         self.zygotes += 1
         scratch = Path(self.setup["scratch"])
+        self.restore_scratch()
         log = scratch / f"valgrind{self.zygotes:04}.log"
         output = scratch / f"output{self.zygotes:04}.log"
         plan = scratch / ("fork.json" if only is None else "once.json")
@@ -152,6 +211,7 @@ class Supervisor:
         except OSError as error:
             self.fatal(f"Valgrind could not be started: {error}")
             return
+        self.own_times[valgrind.process.pid] = start_of(valgrind.process.pid), math.inf
         start = Starting(valgrind, deadline, only)
         self.starting.append(start)
         self.selector.register(
@@ -163,9 +223,7 @@ class Supervisor:
         folder = Path(self.setup["scratch"], "tmp")
         in_use = self.alone or self.starting
         for name in [REHEARSAL] if in_use else os.listdir(folder):
-            shutil.rmtree(folder / name, ignore_errors=True)
-            with contextlib.suppress(OSError):  # a folder that somebody holds on to, or nothing
-                os.unlink(folder / name)
+            remove_tree(folder / name)
 
     def on_starting(self, start: Starting) -> None:
         valgrind = start.valgrind
@@ -176,12 +234,12 @@ class Supervisor:
                 message = valgrind.parent.channel.pop()
             if message is None:
                 return
-        except ChannelClosed:
+        except (ChannelClosed, ChannelGarbled):
             message = {"kind": "unready", "why": ""}
         self.selector.unregister(valgrind.parent.channel)
         self.starting.remove(start)
-        if message["kind"] != "ready":
-            self.on_unready(start, message["why"])
+        if message.get("kind") != "ready":
+            self.on_unready(start, str(message.get("why", "")))
             return
         valgrind.threads, valgrind.compiled = message["threads"], message["compiled"]
         if start.only is not None:
@@ -190,17 +248,22 @@ class Supervisor:
             # Byte code was written on the way: from now on it is read, and the heap is another.
             self.restarted = True
             valgrind.end()
+            self.own_times.pop(valgrind.process.pid, None)
             self.start_zygote(None)
         else:
             self.zygote = valgrind
             self.selector.register(
                 valgrind.parent.channel, selectors.EVENT_READ, self.on_zygote_end
             )
-            self.native.send({"kind": "ready", "threads": valgrind.threads})
+            self.own_times[valgrind.process.pid] = start_of(valgrind.process.pid), now_since_boot()
+            self.note_left_files()
+            self.outbox.send({"kind": "ready", "threads": valgrind.threads})
 
     def on_unready(self, start: Starting, why: str) -> None:
-        start.valgrind.process.poll()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            start.valgrind.process.wait(0 if why else _GLANCE_SECONDS)
         start.valgrind.end()
+        self.own_times.pop(start.valgrind.process.pid, None)
         status = describe_popen(start.valgrind.process.returncode)
         words = start.valgrind.last_words(start.valgrind.process.pid)
         text = "\n".join(filter(None, (why or f"the process {status}", words)))
@@ -213,15 +276,22 @@ class Supervisor:
             self.fatal(text)
 
     def fatal(self, why: str) -> None:
-        self.native.send({"kind": "fatal", "why": why})
+        self.outbox.send({"kind": "fatal", "why": why})
         raise _Stopped
 
     # Scheduling.
 
     def schedule(self) -> None:
-        """Start as much as there are cores for, in the order in which pytest wants the results."""
+        """Start as much as there are cores for, in the order in which pytest wants the results.
+
+        What went down with others runs with none beside it: so it is known whose doing it was.
+        """
         withheld = []
         while self.waiting and self.busy() < self.setup["jobs"]:
+            if self.runs and (
+                self.waiting.first.suspect or any(run.test.suspect for run in self.runs)
+            ):
+                break
             test = self.waiting.take()
             if not self.advance(test):
                 withheld.append(self.waiting.withhold(test))
@@ -272,6 +342,8 @@ class Supervisor:
     ) -> FileChild:
         file = FileChild(key, parent, valgrind, time.monotonic() + self.setup["timeout"], only)
         path, layout = key
+        self.own_times[parent.pid] = start_of(parent.pid), math.inf
+        self.restore_scratch()
         parent.channel.send({"path": path, "child": child_name(path), "layout": layout})
         self.selector.register(parent.channel, selectors.EVENT_READ, lambda: self.on_file(file))
         return file
@@ -282,10 +354,10 @@ class Supervisor:
             message = file.parent.channel.pop()
             if message is None:
                 return
-        except ChannelClosed:
-            message = None
-        if message is None or message["kind"] != "collected":
-            self.on_file_end(file, "" if message is None else message["why"])
+        except (ChannelClosed, ChannelGarbled):
+            message = {"kind": "broken", "why": ""}
+        if message.get("kind") != "collected":
+            self.on_file_end(file, str(message.get("why", "")))
             return
         self.selector.unregister(file.parent.channel)
         fresh = message["compiled"] > file.valgrind.compiled
@@ -295,6 +367,8 @@ class Supervisor:
                 self.close_file(file)
                 return
         file.collected, file.ids = message, frozenset(message["ids"])
+        self.own_times[file.parent.pid] = start_of(file.parent.pid), now_since_boot()
+        self.note_left_files()
         if file.only is not None and self.check_collected(file.only, file):
             self.start_run(file.only, file)
         elif file.only is not None:
@@ -322,6 +396,7 @@ class Supervisor:
 
     def start_run(self, test: Test, file: FileChild) -> None:
         child = child_name(test.order["nodeid"], int(test.order["layout"]))
+        self.restore_scratch()
         try:
             parent = file.parent.fork() if file.only is None else file.parent.become()
             parent.channel.send(
@@ -348,27 +423,44 @@ class Supervisor:
         self.selector.register(run.channel, selectors.EVENT_READ, lambda: self.on_run(run))
         if run.pidfd >= 0:
             self.selector.register(run.pidfd, selectors.EVENT_READ, lambda: self.on_run_end(run))
-        self.native.send({"kind": "started", "index": test.index})
+        self.own_times[run.pid] = start_of(run.pid), math.inf
+        self.outbox.send({"kind": "started", "index": test.index})
 
     def on_run(self, run: Run) -> None:
         try:
             run.channel.fill()
+            self.take_all(run)
+        except ChannelClosed:
+            run.hung_up = run.pidfd >= 0 and not ends_within(run.pidfd, _GLANCE_SECONDS)
+            self.on_run_end(run)
+
+    def take_all(self, run: Run) -> None:
+        """Take what the process of a test has said so far."""
+        try:
             while (message := run.channel.pop()) is not None:
                 run.take(message, self.setup["presentation"])
-        except ChannelClosed:
-            self.on_run_end(run)
+        except InstrcountError as error:
+            run.failed = error.slug, error.why
+        except (ChannelGarbled, KeyError, TypeError, ValueError):
+            run.failed = "channel", "it wrote to a descriptor that is the plugin's"
+        except OSError:  # it is gone, or has closed its end
+            return
+        if run.failed:
+            raise ChannelClosed
 
     def on_run_end(self, run: Run) -> None:
         """The child is gone: give its result, or say how it ended."""
         if run not in self.runs:
             return
+        self.restore_scratch()
         self.runs.remove(run)
         self.selector.unregister(run.channel)
+        kill(run.pid)
+        run.channel.socket.settimeout(0)
         try:
-            while run.result is None:
+            while not run.failed:
                 run.channel.fill()
-                while (message := run.channel.pop()) is not None:
-                    run.take(message, self.setup["presentation"])
+                self.take_all(run)
         except (ChannelClosed, OSError):
             pass
         run.parent.close()
@@ -376,8 +468,8 @@ class Supervisor:
             self.selector.unregister(run.pidfd)
             os.close(run.pidfd)
         run.file.running -= 1
-        kill(run.pid)
         status = self.wait_status(run)
+        self.own_times.pop(run.pid, None)
         self.sweep(run)
         self.settle(run, status)
         self.words(run.child).unlink(missing_ok=True)
@@ -400,13 +492,25 @@ class Supervisor:
         test, result = run.test, run.result
         if run.file.only is not None:
             self.close_file(run.file)
-        if run.timed_out and (result is None or run.counted is None):
+        if run.disturbed and test.tries < _MOST_TRIES:
+            test.suspect = True
+            self.waiting.put(test)  # what it wrote is gone, or it could not write
+        elif run.timed_out and (result is None or run.counted is None):
             self.give_problem(
                 test,
                 f"it did not end within {test.order['timeout']:g} s {self.place}",
                 self.last_words(run),
                 slug="timeout",
             )
+        elif run.failed and run.failed[0] != "channel" and test.tries < _MOST_TRIES:
+            test.suspect = True
+            self.waiting.put(test)  # somebody's files may have filled the disk
+        elif run.failed:
+            slug, why = run.failed
+            self.give_problem(test, why, self.last_words(run), slug=slug)
+        elif (run.hung_up or status == HUNG_UP << 8) and not (result and run.counted):
+            why = "it closed all descriptors, with the plugin's among them: no result can be had"
+            self.give_problem(test, why, self.last_words(run), slug="channel")
         elif result is not None and result["kind"] == "broken":
             self.give_problem(test, f"the plugin failed {self.place}: {result['why']}")
         elif result is not None:
@@ -414,18 +518,20 @@ class Supervisor:
                 test.recompiled = True
                 self.waiting.put(test)
                 return
-            lost = result["expected"] and run.counted is None
+            lost = result["expected"] and (run.counted is None or not run.has_all_dumps)
             if lost and not run.problem and not result["problem"] and test.tries < _MOST_TRIES:
+                test.suspect = True
                 self.waiting.put(test)  # killed between its result and its count
                 return
-            self.deaths = 0
+            self.deaths = self.felled = 0
             result |= {"dumps": run.counted_dumps, "names": run.names}
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
             result |= {"problem": run.problem or result["problem"]}
-            self.native.send({"kind": "result", "index": test.index, "result": result})
+            self.outbox.send({"kind": "result", "index": test.index, "result": result})
         elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
+            test.suspect = test.suspect or status is None
             self.waiting.put(test)  # somebody's doing (or the kernel's), not the test's
         else:
             how = "its process " + (
@@ -449,7 +555,7 @@ class Supervisor:
 
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
-        shutil.rmtree(scratch / "tmp" / run.child, ignore_errors=True)
+        remove_tree(scratch / "tmp" / run.child)
         if run.test.order["by_python"]:
             from pytest_instrcount.callgrind.trampolines import take_names
 
@@ -459,12 +565,54 @@ class Supervisor:
         known = {self.zygote.process.pid} if self.zygote is not None else set()
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}
-        end_orphans(known.__contains__)
+        end_orphans(lambda pid: pid in known or self.may_be_used(pid))
+        self.sweep_left_files()
+
+    def may_be_used(self, pid: int) -> bool:
+        """Whether an orphan was started while what still runs could have started it."""
+        start = start_of(pid)
+        return self.may_be_needed(start, start)
+
+    def may_be_needed(self, after: float, by: float) -> bool:
+        """Whether what was made in that time may be of a process that still runs."""
+        return any(first <= by and after <= last for first, last in self.own_times.values())
+
+    def sweep_left_files(self) -> None:
+        """Delete what tests have left in the temporary folder, once nobody can need it."""
+        folder = self.scratch.path / "tmp"
+        self.note_left_files()
+        at_work = {run.child for run in self.runs} | {REHEARSAL}
+        for name, (after, by) in list(self.seen.items()):
+            if name not in at_work and not self.may_be_needed(after, by):
+                remove_tree(folder / name)
+                del self.seen[name]
+
+    def note_left_files(self) -> None:
+        """Know between which two looks each name came into the temporary folder."""
+        now = now_since_boot()
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.scratch.path / "tmp"):
+                self.seen.setdefault(name, (self.swept, now))
+        self.swept = now
+
+    def restore_scratch(self) -> None:
+        """Make the folder of the run again if somebody has deleted it, or something in it."""
+        scratch = self.scratch.path
+        if all((scratch / name).exists() for name in FOLDERS):
+            return
+        for run in self.runs:
+            run.disturbed = True
+        try:
+            self.scratch = restore(self.scratch)
+            for name, text in self.plans.items():
+                (scratch / name).write_bytes(text)
+        except (InstrcountError, OSError) as error:
+            self.fatal(f"the folder for temporary files is gone, and cannot be made again: {error}")
 
     def give_problem(
         self, test: Test, why: str, detail: str = "", slug: str = "not-measured"
     ) -> None:
-        self.native.send(
+        self.outbox.send(
             {"kind": "problem", "index": test.index, "slug": slug, "why": why, "detail": detail}
         )
 
@@ -479,15 +627,20 @@ class Supervisor:
         self.selector.unregister(zygote.parent.channel)
         words = zygote.last_words(zygote.process.pid)
         zygote.end()
+        self.own_times.pop(zygote.process.pid, None)
         for file in list(self.files.values()):
             self.close_file(file)
-        for run in [run for run in self.runs if run.file.valgrind is zygote]:
+        runs = [run for run in self.runs if run.file.valgrind is zygote]
+        for run in runs:
             run.test.why = words
             kill(run.pid)
             self.on_run_end(run)
-        self.deaths += 1
-        if self.deaths >= _DEATHS_IN_A_ROW:
-            self.fatal(f"the zygote died {self.deaths} times in a row\n{words}")
+        if not runs:
+            self.deaths += 1
+        elif runs[0].test.tries >= _MOST_TRIES:
+            self.felled += 1
+        if self.deaths >= _DEATHS_IN_A_ROW or self.felled >= _FELLED_IN_A_ROW:
+            self.fatal(f"the zygote died {self.zygotes} times\n{words}")
         self.start_zygote(None)
 
     def on_file_end(self, file: FileChild, why: str) -> None:
@@ -497,17 +650,29 @@ class Supervisor:
         words = "\n".join([*said, *where_it_was(_unaborted(read_lines(path), file.why))])
         path.unlink(missing_ok=True)
         collecting = file.collected is None
+        status = exit_status_within(file.parent.pid, _GLANCE_SECONDS) if collecting else None
         self.close_file(file)
         if not collecting:
             return
-        text = why or file.why or "the process that imported its file ended"
+        if status == signal.SIGKILL and not (why or file.why) and self.import_again(file):
+            return
+        how = "ended" if status is None else describe_status(status)
+        text = why or file.why or f"the process that imported its file {how}"
         victims = [file.only] if file.only is not None else self.waiting.take_all(file.key)
         slug = "timeout" if file.why else "process-died"
         for test in victims:
             self.give_problem(test, text, words, slug=slug)
 
+    def import_again(self, file: FileChild) -> bool:
+        """Whether a file is imported once more: its process was killed, which is somebody's doing."""
+        tries = self.killed_imports[file.key] = self.killed_imports.get(file.key, 0) + 1
+        if tries < _MOST_TRIES and file.only is not None:
+            self.waiting.put(file.only)
+        return tries < _MOST_TRIES
+
     def close_file(self, file: FileChild) -> None:
         kill(file.parent.pid)
+        self.own_times.pop(file.parent.pid, None)
         if file.only is None:
             self.files.pop(file.key, None)
         elif file in self.alone:
@@ -542,7 +707,10 @@ class Supervisor:
         now = time.monotonic()
         limit = f"{self.setup['timeout']:g} s"
         for run in [run for run in self.runs if run.deadline <= now]:
-            if run.timed_out:
+            if (
+                run.timed_out or state_of(run.counter or run.pid) == "T"
+            ):  # a stopped one says nothing
+                run.timed_out = True
                 self.on_run_end(run)
                 continue
             run.timed_out, run.deadline = True, now + _LAST_WORDS_SECONDS
@@ -571,7 +739,10 @@ def _unaborted(words: list[str], aborted: object) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Leave the process that started us, then serve the socket whose descriptor we were given."""
+    """Leave the process that started us, then serve the socket whose descriptor we were given.
+
+    The second argument is the folder of the run.
+    """
     if os.fork():
         os._exit(0)
     sock = socket.socket(fileno=int(arguments[0]))
@@ -580,7 +751,8 @@ def main(arguments: list[str]) -> None:
     native = Channel(sock)
     try:
         setup: Any = native.receive()
-    except ChannelClosed:
+    except ChannelClosed:  # pytest was killed before it could say what it wants
+        remove_tree(Path(arguments[1]))
         return
     Supervisor(native, setup).run()
 

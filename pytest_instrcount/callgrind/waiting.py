@@ -37,13 +37,20 @@ class Waiting:
         if tests[0][1] is test:
             self._note(line)
 
-    def take(self) -> Test:
-        """The first test. Raises IndexError if there is none."""
+    @property
+    def first(self) -> Test:
+        """The test that `take` would give. Raises IndexError if there is none."""
         while True:
-            number, line = heappop(self._first)
+            number, line = self._first[0]
             if line in self._lines and self._lines[line][0][0] == number:
-                break
-        _, test = heappop(self._lines[line])
+                return self._lines[line][0][1]
+            heappop(self._first)
+
+    def take(self) -> Test:
+        """Take the first test. Raises IndexError if there is none."""
+        test = self.first
+        _, line = heappop(self._first)
+        heappop(self._lines[line])
         if self._lines[line]:
             self._note(line)
         else:

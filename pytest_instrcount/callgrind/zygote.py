@@ -18,7 +18,7 @@ import pytest_instrcount
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.process import read_lines
-from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
 
 PACKAGE_FOLDER = Path(pytest_instrcount.__file__).parent
@@ -86,6 +86,8 @@ class Problem:
             return f"give it longer: pytest --instrcount --instrcount-timeout=SECONDS {test}"
         if self.slug == "process-died":
             return f"pytest {test}    (without --instrcount: does it end there, too?)"
+        if self.slug == "profile-damaged":
+            return "df -h; free -h    (is there space?)"
         return ""
 
 
@@ -102,17 +104,19 @@ class Zygote:
         self._sent = 0
         self.ready = False
         self.running: set[int] = set()
-        ours, theirs = socket.socketpair()
         try:
-            _start_supervisor(theirs, scratch)
-        except BaseException:
-            ours.close()
+            self._channel = _open_supervisor(setup, scratch)
+        except BaseException as error:
             scratch.remove()
+            if isinstance(error, (OSError, subprocess.SubprocessError)):
+                raise InstrcountError(
+                    "scratch",
+                    f"nothing can be started in {scratch.path}: {error}",
+                    "df -h; ulimit -a    (is there space, and are there descriptors?)",
+                ) from error
             raise
         finally:
-            theirs.close()
             os.close(scratch.lock)  # the supervisor has it, and ends last
-        self._channel = Channel(ours)
         self._place = "under Valgrind" if setup.valgrind else "in a process that counts calls"
         self._remedy = _remedy() if setup.valgrind else "pytest    (without --instrcount)"
         command = [
@@ -125,9 +129,8 @@ class Zygote:
             ),
             *python_command(sys.executable, PACKAGE_FOLDER, Path("{plan}")),
         ]
-        # On the interpreter's own path before its import system is ours, a folder would be listed.
         environment = dict(setup.environment)
-        _write_plan(setup, scratch.path, environment.pop("PYTHONPATH", ""))
+        environment.pop("PYTHONPATH", None)
         self._channel.send(
             {
                 "kind": "start",
@@ -136,6 +139,7 @@ class Zygote:
                 "environment": environment,
                 "folder": setup.folder,
                 "scratch": str(scratch.path),
+                "lock": scratch.lock,
                 "presentation": setup.presentation,
                 "timeout": setup.timeout,
                 "place": self._place,
@@ -202,7 +206,22 @@ class Zygote:
         except ChannelClosed:
             pass
         self._channel.close()
-        self._scratch.remove()
+        remove_abandoned(self._scratch.path)
+
+
+def _open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
+    """Write down what the zygotes will be, and start who starts them."""
+    # On the interpreter's own path before its import system is ours, a folder would be listed.
+    _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
+    ours, theirs = socket.socketpair()
+    try:
+        _start_supervisor(theirs, scratch)
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return Channel(ours)
 
 
 def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
@@ -260,7 +279,7 @@ def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
     )
     with (scratch.path / "supervisor.log").open("wb") as output:
         subprocess.run(
-            [sys.executable, "-S", "-c", code, str(sock.fileno())],
+            [sys.executable, "-S", "-c", code, str(sock.fileno()), str(scratch.path)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

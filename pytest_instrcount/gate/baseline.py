@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,7 @@ __all__ = [
     "Baseline",
     "Found",
     "Missing",
+    "Put",
     "Store",
     "env_key",
     "load_baseline",
@@ -44,6 +45,9 @@ __all__ = [
     "to_baseline",
     "write_baseline",
 ]
+
+#: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
+Put = Callable[[Path, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +129,8 @@ def _read_bytes(path: Path) -> bytes | Missing:
         ) from error
 
 
-def write_baseline(path: Path, baseline: Baseline) -> bool:
-    """Store a baseline; whether the file changed.
+def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> bool:
+    """Store a baseline by ``put``; whether the file changes.
 
     Equal bytes are left untouched. A present file that is not a readable baseline of this test is
     never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
@@ -135,20 +139,30 @@ def write_baseline(path: Path, baseline: Baseline) -> bool:
     text = render_baseline(baseline)
     if isinstance(read_baseline(path, baseline.nodeid), Found) and read_text(path) == text:
         return False
-    write_text(path, text)
+    write_text(path, text, put)
     return True
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, put: Put = replace_file) -> None:
     """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
     data = text.encode("utf-8")
     if len(data) > LARGEST_FILE:
         why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
         raise _unwritable(path, ValueError(why))
     try:
-        replace_file(path, data)
+        put(path, data)
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
+
+
+def changed_meanwhile(path: Path) -> InstrcountError:
+    """The error for a file that another run has stored since this one read it."""
+    return InstrcountError(
+        "baseline-changed",
+        f"{shown_path(path)} was stored by somebody else while this run measured; "
+        "this run has stored nothing",
+        "pytest --instrcount    (compares with what is there now)",
+    )
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
@@ -203,9 +217,9 @@ class Store:
         """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link"."""
         return read_baseline(self.keep_inside(self.path(nodeid)), nodeid)
 
-    def write(self, baseline: Baseline) -> bool:
+    def write(self, baseline: Baseline, put: Put = replace_file) -> bool:
         """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""
-        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline)
+        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline, put)
 
     def keep_inside(self, path: Path) -> Path:
         """The path, if no link on it leads out of `root`; `root` itself may be one, it was named.

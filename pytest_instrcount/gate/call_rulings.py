@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.gate.baseline import changed_meanwhile
 from pytest_instrcount.gate.calls import CallStore, CallTable, judge_calls
 from pytest_instrcount.gate.gate import Verdict, should_write
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.rulings import Policy
+from pytest_instrcount.gate.updating import Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class CallRulings:
     #: tables whose tests are gone
     stale: dict[str, CallsResult] = field(default_factory=dict)
     _tables: dict[str, CallTable] = field(default_factory=dict)
+    #: what was stored when the test was judged
+    _read: dict[str, CallTable | None] = field(default_factory=dict)
 
     def rule(self, count: TracedCount) -> CallsResult:
         """Judge one table. Raises InstrcountError as `CallStore.read` does."""
@@ -48,9 +52,8 @@ class CallRulings:
             )
             self.results[nodeid] = result
             return result
-        compared = judge_calls(
-            self.store.read(nodeid), count.table, count.limit, count.too_many, count.memory_limit
-        )
+        stored = self._read[nodeid] = self.store.read(nodeid)
+        compared = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
         result = CallsResult(
             nodeid,
             compared.verdict,
@@ -73,19 +76,24 @@ class CallRulings:
         """Record a test whose calls could not be counted, and why."""
         self.results[nodeid] = CallsResult(nodeid, Verdict.failed, None, None, limit, reason=reason)
 
-    def write(self) -> int:
-        """Store what the policy says; returns how many files changed."""
+    def write(self, update: Update) -> dict[str, CallsResult]:
+        """Have stored what the policy says; returns the results that then hold.
+
+        Raises InstrcountError as for baselines.
+        """
+        stored: dict[str, CallsResult] = {}
         if self.policy.update is None:
-            return 0
-        changed = 0
+            return stored
         for nodeid, table in self._tables.items():
             result = self.results[nodeid]
             known = result.baseline_calls is not None
             if not result.too_many and should_write(result.verdict, self.policy.update, known):
-                written = self.store.write(table)
-                changed += written
-                self.results[nodeid] = replace(result, written=written)
-        return changed
+                update.begin()
+                written = self.store.write(table, update.add)
+                if written and self.store.read(nodeid) != self._read[nodeid]:
+                    raise changed_meanwhile(self.store.path(nodeid))
+                stored[nodeid] = replace(result, written=written)
+        return stored
 
     def failing(self) -> list[CallsResult]:
         """The results that fail the run."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from pytest_instrcount.atomic import replace_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Store, read_text, write_text
+from pytest_instrcount.gate.baseline import Put, Store, read_text, write_text
 from pytest_instrcount.gate.compare import Difference, Gated, GatedCount, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
@@ -167,12 +168,12 @@ class CallStore:
             if nodeid is not None and path == self.path(nodeid):
                 yield path, nodeid
 
-    def write(self, table: CallTable) -> bool:
+    def write(self, table: CallTable, put: Put = replace_file) -> bool:
         """Store a table; False if the same was there. Raises InstrcountError as for baselines."""
         path, text = self.path(table.nodeid), render_calls(table)
         if self.read(table.nodeid) is not None and read_text(path) == text:
             return False
-        write_text(path, text)
+        write_text(path, text, put)
         return True
 
 

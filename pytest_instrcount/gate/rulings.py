@@ -14,7 +14,14 @@ from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counts.noise import Noise, clean, moving_functions
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store, to_baseline
+from pytest_instrcount.gate.baseline import (
+    Baseline,
+    Found,
+    Missing,
+    Store,
+    changed_meanwhile,
+    to_baseline,
+)
 from pytest_instrcount.gate.compare import Delta, Gated, GatedCount, compare
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
@@ -35,6 +42,7 @@ from pytest_instrcount.gate.records import CallsResult, TestResult, measured_res
 from pytest_instrcount.gate.schema import raw_baseline
 from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.gate.suspicion import may_have_moved
+from pytest_instrcount.gate.updating import Update
 
 Result = TypeVar("Result", TestResult, CallsResult)
 Record = TypeVar("Record", Measurement, Baseline)
@@ -267,11 +275,13 @@ class Rulings:
         self.results[nodeid] = result
         return result
 
-    def write(self) -> int:
-        """Store what the policy says; returns how many files changed. Raises as ``Store.write``."""
-        if self.policy.update is None:
-            return 0
-        changed = 0
+    def write(self, update: Update) -> dict[str, TestResult]:
+        """Have stored what the policy says; returns the results that then hold.
+
+        Raises as ``Store.write``, and InstrcountError ``baseline-changed`` if another run has stored
+        other counts since this one read them: those would be lost.
+        """
+        stored: dict[str, TestResult] = {}
         known = self._known_noise()
         if self.shard is not None:
             self.shard.noisy |= known.keys()
@@ -281,6 +291,7 @@ class Rulings:
         for nodeid in self._open:
             result = self.results[nodeid]
             if self._writes(result):
+                update.begin()
                 measurement = self._measurement(nodeid)
                 baseline = replace(
                     to_baseline(measurement, self.environment, known),
@@ -289,10 +300,11 @@ class Rulings:
                 baseline = replace(baseline, ledger=self._ledger(baseline))
                 if self.shard is not None:
                     self.shard.add(measurement)
-                written = self.store.write(baseline)
-                changed += written
-                self.results[nodeid] = replace(stored_result(result, baseline), written=written)
-        return changed
+                written = self.store.write(baseline, update.add)
+                if written and self.store.read(nodeid) != self.baseline(nodeid):
+                    raise changed_meanwhile(self.store.path(nodeid))
+                stored[nodeid] = replace(stored_result(result, baseline), written=written)
+        return stored
 
     def failing(self) -> list[TestResult]:
         """The results that fail the run."""
