@@ -143,7 +143,7 @@ class Channel:
             return None
         try:
             message: Message = _loads(self._received[_LENGTH.size : end])
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ChannelGarbled from error
         if not isinstance(message, dict):
             raise ChannelGarbled

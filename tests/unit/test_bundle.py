@@ -192,7 +192,9 @@ def test_a_newer_one_is_refused(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No file, or a folder."""
-    for path in (tmp_path / "none.json", tmp_path):
+    folder = tmp_path / "folder.json"
+    folder.mkdir()
+    for path in (tmp_path / "none.json", folder):
         assert main(["show", str(path)]) == 2
         out, err = capsys.readouterr()
         assert not out
@@ -267,7 +269,7 @@ def test_show_keeps_profiles(stored: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     """Commands and arguments are told; wrong ones are exit code 2."""
-    for words, text in ((["--help"], "print the failures in a bundle"), (["show", "-h"], "TEST")):
+    for words, text in ((["--help"], "the failures in a bundle again"), (["show", "-h"], "TEST")):
         with pytest.raises(SystemExit) as ended:
             main(words)
         assert ended.value.code == 0

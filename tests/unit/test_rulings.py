@@ -44,8 +44,9 @@ def alive(kind: type) -> int:
 
 def test_baselines_are_held_packed(rulings: Rulings) -> None:
     """As objects, 5,000 of them would take most of a gigabyte."""
+    before = alive(Baseline)
     assert [rulings.made_with(nodeid) is None for nodeid in NAMES] == [False] * len(NAMES)
-    assert alive(Baseline) == 1
+    assert alive(Baseline) <= before + 1
     found = rulings.baseline(NAMES[0])
     assert isinstance(found, Found)
     assert (found.baseline.nodeid, found.baseline.python) == (NAMES[0], TREE)
