@@ -8,10 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_instrcount.child_spec import ChildSpec
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
     from pytest_instrcount.counts.timer import CopyIfCallgrind, Timer
     from pytest_instrcount.errors import InstrcountError, InstrcountWarning
+    from pytest_instrcount.gate.gate import Verdict
+    from pytest_instrcount.gate.limit import Limit
+    from pytest_instrcount.gate.records import RunSummary, TestResult
     from pytest_instrcount.trace.columns import Parameter
     from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
     from pytest_instrcount.trace.events import EventList
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CallgrindStats",
+    "ChildSpec",
     "CopyIfCallgrind",
     "EnforceUnique",
     "EventList",
@@ -36,11 +41,15 @@ __all__ = [
     "FunctionEvent",
     "InstrcountError",
     "InstrcountWarning",
+    "Limit",
     "Parameter",
     "Recognizer",
     "RecordProfile",
+    "RunSummary",
     "StepTracker",
+    "TestResult",
     "Timer",
+    "Verdict",
     "emit_itt",
     "emit_nvtx",
     "load_nvprof",
@@ -54,6 +63,7 @@ __all__ = [
 # they are asked for, and not before.
 _HOMES = {
     "CallgrindStats": "counts.stats",
+    "ChildSpec": "child_spec",
     "CopyIfCallgrind": "counts.timer",
     "EnforceUnique": "trace.unique",
     "EventList": "trace.events",
@@ -62,11 +72,15 @@ _HOMES = {
     "FunctionEvent": "trace.function_event",
     "InstrcountError": "errors",
     "InstrcountWarning": "errors",
+    "Limit": "gate.limit",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",
     "RecordProfile": "trace.record",
+    "RunSummary": "gate.records",
     "StepTracker": "trace.steps",
+    "TestResult": "gate.records",
     "Timer": "counts.timer",
+    "Verdict": "gate.gate",
     "emit_itt": "trace.emit",
     "emit_nvtx": "trace.emit",
     "load_nvprof": "trace.nvprof",

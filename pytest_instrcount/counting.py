@@ -13,6 +13,7 @@ import pytest
 
 from pytest_instrcount import facts, replay
 from pytest_instrcount.adopting.hooks import group_of
+from pytest_instrcount.asking import ask_for_limit, consult
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
 from pytest_instrcount.commands import Commands
@@ -48,7 +49,8 @@ class Counting:
 
     ``done`` is called once all is measured, never after an interruption; ``say`` takes a line for
     people. ``dealt``: this is a worker of pytest-xdist, which learns test by test which ones are
-    its own. ``prepare`` is given the tests before they are planned.
+    its own. ``prepare`` is given the tests before they are planned; ``ready`` is called once the facts
+    of the environment are complete.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Counting:
         dealt: bool = False,
         jobs: int = 0,
         prepare: Callable[[Sequence[pytest.Item]], None] = lambda items: None,
+        ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._settings = settings
@@ -76,6 +79,7 @@ class Counting:
         self._say = say
         self._dealt = dealt
         self._prepare = prepare
+        self._ready = ready
         self._jobs = jobs or facts.core_count()
         self._native = bool(config.option.usepdb or config.option.trace)
         self._commands = Commands(config)
@@ -92,7 +96,12 @@ class Counting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Start the zygote; it gets ready while pytest collects."""
+        """Ask other plugins, and start the zygote; it gets ready while pytest collects."""
+        rulings = self._findings.rulings
+        self._settings, rulings.environment = consult(
+            self._config, self._settings, rulings.environment
+        )
+        self._ready()
         if self._native:
             self._findings.note(
                 "nothing is measured under --pdb and --trace: the tests ran natively"
@@ -118,7 +127,7 @@ class Counting:
         for item in session.items:
             if item.get_closest_marker(MARKER) is None:
                 continue
-            settings, wrong = settings_for_item(item, self._settings)
+            settings, wrong = settings_for_item(item, self._settings, ask_for_limit)
             mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
             if not isinstance(item, pytest.Function):
                 mistakes.append(f"{item.nodeid}: only Python test functions can be measured")

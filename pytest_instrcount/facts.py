@@ -80,9 +80,18 @@ def environment_facts(valgrind_version: str, let_through: Sequence[str]) -> dict
         "machine": platform.machine(),
         "simd": simd_class(_read_cpuinfo()),
         "hashseed": FIXED["PYTHONHASHSEED"],
-        "let_through": " ".join(sorted(set(let_through))) or "-",
+        "let_through": shown_names(let_through),
         "protocol": PROTOCOL,
     }
+
+
+def shown_names(let_through: Sequence[str]) -> str:
+    """The names of variables as a fact.
+
+    >>> shown_names(["TOKEN", "APP"]), shown_names([])
+    ('APP TOKEN', '-')
+    """
+    return " ".join(sorted(set(let_through))) or "-"
 
 
 def simd_class(cpuinfo: str) -> str:

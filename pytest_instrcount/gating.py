@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount import replay
+from pytest_instrcount.asking import tell
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler, git_commit
 from pytest_instrcount.commands import Commands
@@ -101,6 +102,7 @@ class Gate:
         self._header = header
         self._commands = Commands(config)
         self._summary: RunSummary | None = None
+        self._errors: list[pytest.UsageError] = []
 
     def say(self, line: str) -> None:
         """A line for people, while the run goes on."""
@@ -155,6 +157,9 @@ class Gate:
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
         if settings.prune:
             self._prune(stale)
+        hook = self._config.hook.pytest_instrcount_result
+        for result in self._rulings.results.values():
+            self._errors += tell(self._config, hook, result=result)
         if self._compared_nothing() and not session.testsfailed:
             fix = self._update_command() or OTHER_REF
             if not findings.places:
@@ -232,6 +237,9 @@ class Gate:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
         """Write the reports, once all is on the terminal: one that cannot be written ends the run."""
+        summary, hook = self._summarise(), self._config.hook.pytest_instrcount_summary
+        if summary.results or summary.traces:
+            self._errors += tell(self._config, hook, summary=summary)
         result = yield
         try:
             write_reports(self._settings.reports, self._summarise(), self._rulings.store.path)
@@ -239,6 +247,8 @@ class Gate:
             self._bundler.finish()
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
+        if self._errors:
+            raise self._errors[0]
         return result
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.accepting import CommandLine
+from pytest_instrcount.child_spec import ChildSpec
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
 from pytest_instrcount.gate.ledger import parse_reason
@@ -70,6 +71,8 @@ class Settings:
     ci: bool
     #: what is measured in the place of baselines
     against: Base | None = None
+    #: what plugins wish of the processes that measure
+    child: ChildSpec = field(default_factory=ChildSpec)
 
     @property
     def missing_fails(self) -> bool:
@@ -276,10 +279,19 @@ _MARKER_ARGUMENTS: Mapping[str, Any] = {
 }
 
 
-def settings_for_item(item: pytest.Item, settings: Settings) -> tuple[Settings, list[str]]:
-    """The settings of one test, and what is wrong with its markers."""
+def settings_for_item(
+    item: pytest.Item,
+    settings: Settings,
+    limit_of: Callable[[pytest.Item, Limit], Limit] = lambda item, limit: limit,
+) -> tuple[Settings, list[str]]:
+    """The settings of one test, and what is wrong with its markers.
+
+    ``limit_of`` is asked for the limit of a test whose marker has none.
+    """
     chosen, mistakes = read_markers(item, MARKER, _MARKER_ARGUMENTS, "max_delta='1%'")
     budget = Budget(**{name: chosen.pop(name, None) for name in BUDGET_ARGUMENTS})
+    if "max_delta" not in chosen:
+        chosen["max_delta"] = limit_of(item, settings.max_delta)
     return replace(settings, **chosen, budget=budget), mistakes
 
 

@@ -62,7 +62,8 @@ def start_zygote(
         valgrind=valgrind,
         environment=child_environment(
             surroundings.environment, settings.let_through, sys.executable, scratch.path
-        ),
+        )
+        | dict(settings.child.variables),
         folder=str(surroundings.folder),
         options=canonical_options(
             option,
@@ -76,7 +77,7 @@ def start_zygote(
         presentation=presentation(option),
         timeout=settings.timeout,
         jobs=jobs,
-        options_of_valgrind=tuple(options_of_valgrind),
+        options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
         editable=config.stash.get(EDITABLE, {}),
         own_package=config.stash.get(OWN_PACKAGE, ""),
     )

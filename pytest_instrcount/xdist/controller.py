@@ -172,9 +172,9 @@ class Controller:
             return
         first, known = self._first
         differing = [
-            f"{name}: {known.environment.get(name)} ({first}), {value} ({worker})"
-            for name, value in hello.environment.items()
-            if known.environment.get(name) != value
+            f"{name}: {known.environment.get(name)} ({first}), {hello.environment.get(name)} ({worker})"
+            for name in {**known.environment, **hello.environment}
+            if known.environment.get(name) != hello.environment.get(name)
         ]
         if differing:
             lines = "\n".join(differing)

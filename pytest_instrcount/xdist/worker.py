@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ def start_worker(config: Any, sys_path: Sequence[str]) -> None:
         dealt=True,
         jobs=max(1, facts.core_count() // config.workerinput["workercount"]),
         prepare=worker.restore_ids,
+        ready=worker.greet,
     )
     config.pluginmanager.register(selection, "instrcount-selection")
     config.pluginmanager.register(counting, "instrcount-run")
@@ -186,12 +187,17 @@ class Worker:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, Any, Any]:
-        """Say what this worker is; end it if it cannot measure."""
+        """End this worker if it cannot measure; else tell what goes wrong."""
         if self.mistake:
             self._config.workeroutput[MISTAKES] = self.mistake
             raise pytest.UsageError(self.mistake)
-        self._send("hello", self.hello)
         return (yield from self._telling())
+
+    def greet(self) -> None:
+        """Say what this worker is, once other plugins have added to it."""
+        assert self.hello is not None
+        assert self.findings is not None
+        self._send("hello", replace(self.hello, environment=self.findings.rulings.environment))
 
     def _telling(self) -> Generator[None, Any, Any]:
         try:

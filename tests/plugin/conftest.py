@@ -28,6 +28,7 @@ import pytest_instrcount.starting
 import pytest_instrcount.trace.ranges
 import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
+from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
 from pytest_instrcount.fixture import InstrCount, Rounds
@@ -137,7 +138,7 @@ class FakeValgrind:
     def make_zygote(self, setup: ZygoteSetup, scratch: Scratch) -> FakeZygote:
         """In the place of the class ``Zygote``."""
         zygote = FakeZygote(self, setup, scratch)
-        (self.blaming if setup.options_of_valgrind else self.started).append(zygote)
+        (self.blaming if _is_by_python(setup) else self.started).append(zygote)
         return zygote
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -174,7 +175,7 @@ class FakeZygote:
         name = _test_name(self.orders[index].nodeid)
         self._valgrind.while_waiting(name)
         text = self._results.pop(index)  # as with the real one, a result can be had once
-        if self._valgrind.no_trampolines and self.setup.options_of_valgrind:
+        if self._valgrind.no_trampolines and _is_by_python(self.setup):
             return Problem("process-died", self._valgrind.no_trampolines, "")
         if name in self._valgrind.problems:
             return self._valgrind.problems[name]
@@ -413,6 +414,11 @@ class TestChild:
 def _with_padded_times(report: Message) -> Message:
     times = {name: f"{int(v * 1e9):020}" for name, v in report.items() if type(v) is float}
     return report | times | {"padded": list(times)}
+
+
+def _is_by_python(setup: ZygoteSetup) -> bool:
+    """Whether a zygote is started to tell Python functions apart."""
+    return set(VALGRIND_OPTIONS) <= set(setup.options_of_valgrind)
 
 
 def _address(name: str) -> int:

@@ -28,7 +28,9 @@ ROOMS = (
     {"callgrind.rehearsal"},
     {"callgrind.repeat", "callgrind.collect"},
     {"tracing"},
+    {"asking"},
     {"settings", "selection", "replay", "adopting"},
+    {"child_spec"},
     {"accepting"},
     {"report"},
     {"gate.call_rulings"},
@@ -43,6 +45,7 @@ ROOMS = (
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
+    {"account"},
     {"atomic", "body", "errors", "git", "unobeyed"},
     {""},
 )
@@ -50,6 +53,7 @@ ROOMS = (
 KNOW_PYTEST = {
     "budgeting",
     "adopting.hooks",
+    "asking",
     "plugin",
     "hookspec",
     "xdist.controller",
