@@ -20,14 +20,16 @@ _MOST_NAMES = 5
 _NEEDLESS_FLAGS = f"""
     --cache-clear --clean-durations --disable-pytest-warnings --disable-warnings --exitfirst
     --failed-first --ff --fold-skipped --force-short-summary --full-trace --instrcount
-    --instrcount-prune --instrcount-shard --last-failed --lf --new-first --nf --no-fold-skipped
-    --no-header --no-showlocals --no-summary --quiet --setup-show --showlocals --stepwise
-    --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip --verbose {UPDATE}
+    --instrcount-prune --instrcount-shard --instrcount-timings --last-failed --lf --new-first --nf
+    --no-fold-skipped --no-header --no-showlocals --no-summary --quiet --setup-show --showlocals
+    --stepwise --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip
+    --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
-    --capture --code-highlight --color --durations --durations-min --instrcount-bundle
+    --capture --code-highlight --color --durations --durations-min --instrcount-bundle --instrcount-debug
     --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
     --instrcount-missing --instrcount-reason --instrcount-reason-above --instrcount-report
+    --instrcount-timings-csv
     --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
     --log-cli-level --log-file --log-file-level --maxfail --pastebin --show-capture --tb
     --trace-profile --verbosity --xfail-tb -r {_POLICY}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_instrcount.account.book import count, timed
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS, Function, parse_names, tree_from
 from pytest_instrcount.blame.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.callgrind.channel import Message
@@ -120,6 +121,7 @@ class Blaming:
             return
         tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
         zygote = self._start(*tools)
+        count("asked", "by Python function", len(orders))
         try:
             first = zygote.ask(
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
@@ -140,6 +142,7 @@ def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
         return str(error).partition("\n")[0].removeprefix("instrcount: ")
 
 
+@timed("parse")
 def _tree_in(answer: Message, namer: Namer) -> CallTree:
     if "rows" in (answer.get("traced") or {}):
         return _traced_tree(answer["traced"]["rows"], namer)

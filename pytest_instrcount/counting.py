@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount import facts, replay
+from pytest_instrcount.account.book import count, current, timed
+from pytest_instrcount.account.records import MeasurementRecord
 from pytest_instrcount.adopting.hooks import group_of
 from pytest_instrcount.asking import ask_for_limit, consult
 from pytest_instrcount.callgrind.channel import Message
@@ -21,6 +23,7 @@ from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.measuring import (
     Heartbeat,
     is_lost,
@@ -109,6 +112,7 @@ class Counting:
             return
         self._zygote = self._start_zygote(self._valgrind)
 
+    @timed("start of Valgrind")
     def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
         try:
             return start_zygote(
@@ -150,6 +154,7 @@ class Counting:
         elif not self._dealt:
             self._ask(list(self._items.values()))
 
+    @timed("calls")
     def _plan_traced(self, items: Sequence[pytest.Item]) -> None:
         """The tests whose calls are counted, too; the tracers are imported only if there are some."""
         if not any(is_traced(item) for item in items):
@@ -168,6 +173,7 @@ class Counting:
     def _ask(self, items: Sequence[pytest.Item]) -> None:
         assert self._zygote is not None
         first = self._zygote.ask([self._order(item) for item in items])
+        count("asked", "first counts", len(items))
         self._numbers |= {item.nodeid: number for number, item in enumerate(items, first)}
 
     def _order(self, item: pytest.Item) -> Order:
@@ -205,13 +211,7 @@ class Counting:
             self._end_counting()
             self._attribute()
             if self._tracing is not None:
-                if self._dealt:
-                    self._tracing.ask(sorted(self._passed))
-                self._tracing.rule(
-                    self._findings,
-                    lambda nodeid: Heartbeat(self._say, nodeid),
-                    self._passed.__contains__,
-                )
+                self._count_calls(self._tracing)
         except ZygoteFailed as error:
             raise pytest.UsageError(str(error)) from None
         finally:
@@ -220,10 +220,21 @@ class Counting:
             self._done(session)
         return result
 
+    @timed("calls")
+    def _count_calls(self, tracing: TracedTests) -> None:
+        if self._dealt:
+            tracing.ask(sorted(self._passed))
+        tracing.rule(
+            self._findings,
+            lambda nodeid: Heartbeat(self._say, nodeid),
+            self._passed.__contains__,
+        )
+
     def _limits_of(self, nodeid: str) -> tuple[Limit, Limit | None]:
         chosen = self._chosen[nodeid]
         return chosen.max_delta, chosen.max_allocs_delta
 
+    @timed("by Python function")
     def _attribute(self) -> None:
         """Find out by Python function what regressed, and what is about to be stored."""
         if self._settings.blame == "off":
@@ -300,7 +311,28 @@ class Counting:
         ):
             remedy += "    (timeout= in its marker wins)"
         text += f"\n  fix: {remedy}" if remedy else ""
+        self._note_measured(item, text, problem=problem.slug)
         replay.log_reports(item.ihook, replay.error_reports(item, text), [])
+
+    def _note_measured(
+        self,
+        item: pytest.Item,
+        text: str = "",
+        *,
+        problem: str = "",
+        result: TestResult | None = None,
+    ) -> None:
+        """A record for the account: of a count, or of why there is none."""
+        account = current()
+        if account is None:
+            return
+        seconds = account.seconds_of(item.nodeid)
+        why = text.partition("\n")[0].removeprefix("instrcount: ")
+        record = MeasurementRecord(item.nodeid, problem=problem, why=why, seconds=seconds)
+        if result is not None:
+            verdict, calls = str(result.verdict), result.calls
+            record = replace(record, ir=result.ir, calls=calls, verdict=verdict)
+        account.measured(record, text)
 
     def _report_result(self, item: pytest.Item, result: Message) -> None:
         reports = replay.load_reports(self._config, result)
@@ -318,11 +350,13 @@ class Counting:
                 problem = "the process that counts it was killed"
             what, line, rest = problem.partition("\n")
             text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
+            slug = "not-measured"
             try:
                 properties = [] if problem else self._rule(item, result)
             except InstrcountError as error:
-                text = str(error)
+                text, slug = str(error), error.slug
             if text:
+                self._note_measured(item, text, problem=slug)
                 limit = self._chosen[item.nodeid].max_delta
                 self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
                 reports = replay.add_error(item, reports, text)
@@ -355,6 +389,7 @@ class Counting:
                 f"{item.nodeid}: threads were alive, so it had a process of its own"
             )
         ruling = self._findings.rule(measurement, *limits)
+        self._note_measured(item, result=ruling)
         properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
         if ruling.delta is not None:
             properties.append(("instrcount.delta", percent(ruling.delta)))

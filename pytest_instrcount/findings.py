@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_instrcount.account.book import timed
+from pytest_instrcount.account.once import Once
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.errors import InstrcountError
@@ -32,6 +34,7 @@ class Findings:
     groups: dict[str, str] = field(default_factory=dict)
     #: to be said below the table
     notes: list[str] = field(default_factory=list)
+    _said: Once = field(default_factory=Once)
 
     def expect(self, place: Place) -> None:
         """A test is to be measured or traced."""
@@ -41,6 +44,7 @@ class Findings:
         """A test has no count; why."""
         self.rulings.fail(nodeid, limit, reason)
 
+    @timed("compare")
     def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:
         """A test was counted, or more is known of its count."""
         self.budgets.note(measurement)
@@ -53,11 +57,13 @@ class Findings:
             if profile is not None:
                 self.keeper.keep(nodeid, profile)
 
+    @timed("compare")
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """What a test is made of by Python function."""
         self.rulings.attribute(nodeid, tree)
         self.keeper.attributed(nodeid, tree)
 
+    @timed("compare")
     def rule_calls(self, count: TracedCount) -> None:
         """The calls of a traced test were counted."""
         try:
@@ -75,5 +81,6 @@ class Findings:
         self.groups[nodeid] = group
 
     def note(self, line: str) -> None:
-        """Something is to be said below the table."""
-        self.notes.append(line)
+        """Something is to be said below the table, once."""
+        if self._said.first(line):
+            self.notes.append(line)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount import replay
+from pytest_instrcount.account.book import count, phase, timed
 from pytest_instrcount.asking import tell
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler, git_commit
@@ -120,6 +121,7 @@ class Gate:
 
     # Gate and store.
 
+    @timed("compare")
     def close(self, session: pytest.Session) -> None:
         """Store what is to be stored, and fail each test that is to fail with a report of its own."""
         settings, findings, keeper = self._settings, self._findings, self._findings.keeper
@@ -127,7 +129,7 @@ class Gate:
         if settings.update:
             try:
                 self._check_jumps()
-                with updating(settings.baseline_dir) as update:
+                with phase("store", "Gate.close"), updating(settings.baseline_dir) as update:
                     stored, calls_stored = self._rulings.write(update), self._calls.write(update)
                 self._rulings.results |= stored
                 self._calls.results |= calls_stored
@@ -159,6 +161,7 @@ class Gate:
             self._prune(stale)
         hook = self._config.hook.pytest_instrcount_result
         for result in self._rulings.results.values():
+            count("verdicts", str(result.verdict))
             self._errors += tell(self._config, hook, result=result)
         if self._compared_nothing() and not session.testsfailed:
             fix = self._update_command() or OTHER_REF

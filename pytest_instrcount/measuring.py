@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_instrcount.account.book import count, timed
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
 from pytest_instrcount.callgrind.parse import parse_profile
@@ -80,7 +81,7 @@ def measurement_of(nodeid: str, result: Message, packages: Packages, valgrind: s
         warmup=warmup,
         isolation=result["isolation"],
         rows=profile.rows,
-        packages=packages.imported(result["modules"]),
+        packages=_imported(packages, result),
         callers=profile.callers,
         inclusive=profile.inclusive,
     )
@@ -111,6 +112,12 @@ def check_creator(result: Message, valgrind: str) -> None:
             )
 
 
+@timed("packages")
+def _imported(packages: Packages, result: Message) -> dict[str, str]:
+    return packages.imported(result["modules"])
+
+
+@timed("parse")
 def read_profile(result: Message) -> Profile:
     """The counts of one answer, without the switch, under standard names; the dumps are deleted."""
     dumps = [Path(path) for path in result["dumps"]]
@@ -122,6 +129,7 @@ def read_profile(result: Message) -> Profile:
     return standardize_profile(sum_profiles(each - switch for each in counted))
 
 
+@timed("layouts")
 def measure_layouts(
     zygote: Zygote,
     findings: Findings,
@@ -139,6 +147,7 @@ def measure_layouts(
         return
     tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
     say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
+    count("asked", "layouts", len(repetition) * (OTHER_LAYOUTS + 1))
     number = zygote.ask(
         [
             replace(

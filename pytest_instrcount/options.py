@@ -203,6 +203,22 @@ def add_options(parser: pytest.Parser) -> None:
         "Write all about the failures into one file, .json.gz or .json, when there are some",
         metavar="PATH",
     )
+    add(
+        "instrcount-timings",
+        "Say at the end where the time of a measured run went",
+        action="store_true",
+        default=False,
+    )
+    add(
+        "instrcount-timings-csv",
+        "Write the same as CSV, by function",
+        metavar="PATH",
+    )
+    add(
+        "instrcount-debug",
+        "Keep logs and a record of each failed measurement in a new folder below this one",
+        metavar="DIR",
+    )
     add_with_ini(
         "instrcount-blame",
         "How Python functions are told apart when a test got slower: auto, trampolines, tracer or "

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from pytest_instrcount import facts
+from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.counting import Counting
@@ -29,6 +30,7 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     option = config.option
     if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
         return
+    account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
         valgrind, version = facts.find_valgrind(settings.valgrind)
@@ -63,3 +65,5 @@ def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     config.pluginmanager.register(selection, "instrcount-selection")
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(counting, "instrcount-run")
+    accounting = Accounting(config, settings, account)
+    config.pluginmanager.register(accounting, "instrcount-account")

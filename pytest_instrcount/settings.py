@@ -58,6 +58,9 @@ class Settings:
     reports: tuple[tuple[str, Path], ...]
     keep: Path | None
     bundle: Path | None
+    timings: bool
+    timings_csv: Path | None
+    debug: Path | None
     valgrind: str
     timeout: float
     warmup: int | None
@@ -147,6 +150,13 @@ def load_settings(config: pytest.Config) -> Settings:
     bundle = config.getoption("instrcount_bundle")
     if bundle is not None and not bundle.endswith(BUNDLE_SUFFIXES):
         given.mistakes.append(f"--instrcount-bundle={bundle}: write PATH.json.gz, or PATH.json")
+    timings_csv, debug = (
+        config.getoption(f"instrcount_{name}") for name in ("timings_csv", "debug")
+    )
+    if timings_csv == "":
+        given.mistakes.append("--instrcount-timings-csv=: write the name of a file")
+    if debug == "":
+        given.mistakes.append("--instrcount-debug=: write the name of a folder")
     try:
         verbosity = config.get_verbosity("instrcount")
     except AttributeError:  # pytest 8.0 with -p no:terminal
@@ -180,6 +190,9 @@ def load_settings(config: pytest.Config) -> Settings:
         reports=tuple(reports),
         keep=config.invocation_params.dir / keep if keep else None,
         bundle=config.invocation_params.dir / bundle if bundle else None,
+        timings=config.getoption("instrcount_timings"),
+        timings_csv=config.invocation_params.dir / timings_csv if timings_csv else None,
+        debug=config.invocation_params.dir / debug if debug else None,
         valgrind=given.value("instrcount_valgrind") or "valgrind",
         timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
         warmup=given.checked("instrcount_warmup", parse_warmup, None),

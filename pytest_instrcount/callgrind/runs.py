@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -55,6 +56,8 @@ class FileChild:
     parent: Parent
     valgrind: Valgrind
     deadline: float
+    #: When its import began.
+    began: float
     #: Set where the whole process belongs to one test.
     only: Test | None = None
     collected: Message | None = None
@@ -76,6 +79,8 @@ class Run:
     child: str
     #: Where Callgrind writes its dumps.
     folder: Path
+    #: When it was forked, and when it said what, on the clock of `time.monotonic`.
+    times: dict[str, float]
     pidfd: int = -1
     result: Message | None = None
     timed_out: bool = False
@@ -109,6 +114,7 @@ class Run:
 
     def take(self, message: Message, presentation: Message) -> None:
         """One message of the process; ``presentation`` is what it is told when it asks."""
+        self.times[str(message["kind"])] = time.monotonic()
         if message["kind"] == "pilot":
             self.counter = int(message["pid"])
             self.insists = message["warmup"], message["calls"]
@@ -144,6 +150,25 @@ class Run:
         if apart:  # one when the switch goes on, one when it goes off
             self.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
 
+    def spans(self) -> list[tuple[str, float, float]]:
+        """What it did from when to when, by its messages; and, behind a pilot, by its dumps."""
+        begin, end = self.times["started"], time.monotonic()
+        first, last = self.times.get("pilot", end), self.times.get("counted", end)
+        found = [("fixtures", begin, first), ("fixtures", last, end)]
+        warm = self._warm_at() if self.piloted and "counted" in self.times else None
+        if warm is None:
+            return [*found, ("warm-up and count", first, last)]
+        warm = min(max(warm, first), last)
+        return [*found, ("warm-up", first, warm), ("count", warm, last)]
+
+    def _warm_at(self) -> float | None:
+        """When the last dump before the count was made; None without one."""
+        try:
+            written = self.dumps()[2].stat().st_mtime
+        except (OSError, IndexError):
+            return None
+        return time.monotonic() - (time.time() - written)
+
     def dumps(self) -> list[Path]:
         """The dumps of a child, in the order in which they were made."""
         stem = self.folder / f"out.{self.counter}"
@@ -176,6 +201,7 @@ class Starting:
 
     valgrind: Valgrind
     deadline: float
+    began: float
     only: Test | None = None
 
 

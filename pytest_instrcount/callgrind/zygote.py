@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest_instrcount
+from pytest_instrcount.account.book import current, keep_logs, phase, timed
+from pytest_instrcount.account.timings import WAITING, Span
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.process import read_lines
@@ -102,6 +104,9 @@ class Zygote:
         self._scratch = scratch
         self._results: dict[int, Message | Problem] = {}
         self._sent = 0
+        self._purpose = _purpose()
+        #: what each was asked for, and of which test
+        self._asked: list[tuple[str, str]] = []
         self.ready = False
         self.running: set[int] = set()
         try:
@@ -152,6 +157,8 @@ class Zygote:
         """Ask for measurements; returns the number under which the first result can be had."""
         first = self._sent
         self._sent += len(orders)
+        purpose = _purpose()
+        self._asked += [(purpose, order.nodeid) for order in orders]
         tests = [asdict(order) for order in orders]
         with contextlib.suppress(ChannelClosed):  # wait() says why
             self._channel.send({"kind": "measure", "first": first, "tests": tests})
@@ -162,6 +169,11 @@ class Zygote:
 
         Raises ZygoteFailed when no zygote can be had.
         """
+        with phase(WAITING):
+            self._wait(index, glance)
+        return self._results.pop(index)
+
+    def _wait(self, index: int, glance: Callable[[], None]) -> None:
         self._channel.socket.settimeout(_GLANCE_SECONDS)
         while index not in self._results:
             try:
@@ -172,7 +184,6 @@ class Zygote:
                 said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
                 raise _broken(said) from error
         self._channel.socket.settimeout(None)
-        return self._results.pop(index)
 
     def _take(self, message: Message) -> None:
         kind = message["kind"]
@@ -188,6 +199,8 @@ class Zygote:
             raise _broken(message["why"])
         elif kind == "started":
             self.running.add(message["index"])
+        elif kind == "spent":
+            self._note_spent(message["index"], message["spans"])
         else:
             self.running.discard(message["index"])
             self._results[message["index"]] = (
@@ -196,13 +209,24 @@ class Zygote:
                 else Problem(message["slug"], message["why"], message["detail"])
             )
 
+    def _note_spent(self, index: int | None, spans: Sequence[tuple[str, float, float]]) -> None:
+        account = current()
+        purpose, nodeid = (self._purpose, "") if index is None else self._asked[index]
+        if account is not None:
+            for name, start, end in spans:
+                account.spent(Span(purpose or name, start, end), nodeid)
+
+    @timed("end of Valgrind")
     def end(self) -> None:
         """End everything that was started and remove the scratch folder. Waits until it is so."""
+        keep_logs(self._scratch.path)
         self._channel.socket.settimeout(None)
         try:
             self._channel.send({"kind": "stop"})
             while True:
-                self._channel.receive()
+                message = self._channel.receive()
+                if message["kind"] == "spent":
+                    self._note_spent(message["index"], message["spans"])
         except ChannelClosed:
             pass
         self._channel.close()
@@ -222,6 +246,12 @@ def _open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
     finally:
         theirs.close()
     return Channel(ours)
+
+
+def _purpose() -> str:
+    """What is asked for now, in the account of the run."""
+    account = current()
+    return account.timings.purpose if account is not None else ""
 
 
 def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:

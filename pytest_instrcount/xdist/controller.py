@@ -12,6 +12,9 @@ from typing import Any, ClassVar
 import pytest
 
 from pytest_instrcount import facts, replay
+from pytest_instrcount.account.book import count, current
+from pytest_instrcount.account.timings import PhaseTime
+from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.commands import Commands
@@ -47,6 +50,7 @@ def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     if config.option.setuponly or config.option.setupplan:
         return
     settings = choose_sides(config, settings)
+    account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     here = {
         "CPython": ".".join(map(str, sys.version_info[:3])),
@@ -72,6 +76,8 @@ def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     controller = Controller(config, settings, findings, selection, gate, sys_path)
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(controller, "instrcount-run")
+    accounting = Accounting(config, settings, account, "workers")
+    config.pluginmanager.register(accounting, "instrcount-account")
 
 
 def _is_here(spec: str) -> bool:
@@ -204,6 +210,16 @@ class Controller:
             self._disputed[nodeid] = f"{other} counted {counts[0]}, {worker} {counts[1]}"
         self._findings.rule(measurement, limit, allocs)
 
+    def _account(
+        self, worker: str, rows: tuple[PhaseTime, ...], counters: Mapping[str, Mapping[str, int]]
+    ) -> None:
+        account = current()
+        assert account is not None
+        account.elsewhere[worker] = rows
+        for category, found in counters.items():
+            for what, number in found.items():
+                count(category, what, number)
+
     def _settled(self, worker: str) -> None:
         self._begun.pop(worker, None)
 
@@ -219,12 +235,9 @@ class Controller:
         "calls": lambda self, _, count: self._findings.rule_calls(count),
         "calls-failed": lambda self, _, *said: self._findings.fail_calls(*said),
         "group": lambda self, _, *said: self._findings.set_group(*said),
-        "note": lambda self, _, line: self._note(line),
+        "note": lambda self, _, line: self._findings.note(line),
+        "account": _account,
     }
-
-    def _note(self, line: str) -> None:
-        if line not in self._findings.notes:  # every worker has the same to say
-            self._findings.note(line)
 
     # The run.
 
@@ -254,7 +267,7 @@ class Controller:
             result = yield
         except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
             self._take_post()
-            self._note("gate skipped: the run was interrupted; no baseline was written")
+            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
             raise
         self._take_post()
         self._report_lost()

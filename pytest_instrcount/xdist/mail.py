@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.gate.budget import Budget, Ratio
@@ -72,6 +73,7 @@ _CLASSES = {
         Hello,
         Limit,
         Measurement,
+        PhaseTime,
         Place,
         Planned,
         Profile,

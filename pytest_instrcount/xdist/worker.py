@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_instrcount import facts
+from pytest_instrcount.account.book import current, get_counters
+from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.counting import Counting
 from pytest_instrcount.errors import InstrcountError
@@ -60,6 +62,7 @@ def start_worker(config: Any, sys_path: Sequence[str]) -> None:
     worker = Worker(config, send)
     try:
         settings = load_settings(config)
+        account = start_account(config, settings)
         valgrind, version = facts.find_valgrind(settings.valgrind)
         tracer = load_trace_settings(config).backend_name
     except (InstrcountError, pytest.UsageError) as error:
@@ -95,6 +98,8 @@ def start_worker(config: Any, sys_path: Sequence[str]) -> None:
     config.pluginmanager.register(selection, "instrcount-selection")
     config.pluginmanager.register(counting, "instrcount-run")
     config.pluginmanager.register(worker, "instrcount-worker")
+    accounting = Accounting(config, replace(settings, timings_csv=None), account)
+    config.pluginmanager.register(accounting, "instrcount-account")
 
 
 def _surroundings(config: Any, sys_path: Sequence[str]) -> Surroundings:
@@ -243,3 +248,7 @@ class Worker:
     def settle(self, session: pytest.Session) -> None:
         """All that this worker began is measured, in all layouts that it takes."""
         self._send("settled")
+        account = current()
+        if account is not None:
+            rows = tuple(account.timings.rows(by_function=True))
+            self._send("account", rows, get_counters())

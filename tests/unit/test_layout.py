@@ -20,6 +20,7 @@ ROOMS = (
     {"counting", "gating"},
     {"tracing.run"},
     {"measuring", "starting", "blaming", "bundling", "against", "merging", "comparing", "looking"},
+    {"accounting"},
     {"findings"},
     {"commands", "keeping", "budgeting"},
     {"callgrind.zygote", "callgrind.supervisor"},
@@ -51,6 +52,7 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "accounting",
     "budgeting",
     "adopting.hooks",
     "asking",

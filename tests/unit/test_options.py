@@ -61,6 +61,9 @@ def test_twins(declared: Recorder) -> None:
         "instrcount_report",
         "instrcount_keep",
         "instrcount_bundle",
+        "instrcount_timings",
+        "instrcount_timings_csv",
+        "instrcount_debug",
         "trace_profile",
     }
     only_ini = {
@@ -78,7 +81,7 @@ def test_an_option_that_is_not_given_hides_no_ini(declared: Recorder) -> None:
     for name, kwargs in declared.options.items():
         twin = name[2:].replace("-", "_")
         without_twin = name in ("--instrcount-report", "--trace-profile") or name.endswith(
-            ("-keep", "-bundle", "-against", "-reason")
+            ("-keep", "-bundle", "-against", "-reason", "-timings-csv", "-debug")
         )
         assert kwargs["default"] is (None if twin in declared.ini or without_twin else False)
         assert "nargs" not in kwargs
