@@ -6,11 +6,13 @@
 Both measure the same suite of 30 and of 300 benchmarks (30 calls of the standard library, once and
 in ten copies), marked for each plugin, under the same stock Valgrind, one after the other in one
 run. Printed is wall time and its ratio: for a first run of this plugin, which has to find the
-number of repetitions, and for one with baselines. Then both count 100 copies of one test.
+number of repetitions, and for one with baselines; and where the time of each of them went. Then
+both count 100 copies of one test.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -18,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 WORK = Path(__file__).parent / "cost_workloads.py"
+TIMINGS = "timings.csv"
 SUITE = """
 import pytest
 from cost_workloads import WORKLOADS
@@ -50,7 +54,22 @@ def run(folder: Path, command: list[str], **variables: str) -> float:
 
 def ours(folder: Path, *args: str) -> float:
     """One run of this plugin."""
-    return run(folder, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return run(folder, [*command, f"--instrcount-timings-csv={TIMINGS}", *args])
+
+
+def account(folder: Path) -> str:
+    """What the plugin says of where the time of its last run went: phases of 5 % or more."""
+    found: Counter[str] = Counter()
+    with (folder / TIMINGS).open(newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["phase"]] += float(row["wall_seconds"])
+    whole = sum(found.values())
+    return ", ".join(
+        f"{phase} {100 * seconds / whole:.0f} %"
+        for phase, seconds in found.most_common()
+        if seconds >= 0.05 * whole
+    )
 
 
 def theirs(folder: Path) -> float:
@@ -102,7 +121,9 @@ def main() -> None:
     for copies in (1, 10):
         folder = suite(scratch, "instrcount", copies, "WORKLOADS")
         first = ours(folder, "--instrcount-update-baseline")
+        of_first = account(folder)
         again = ours(folder, "--instrcount")
+        of_again = account(folder)
         other = theirs(suite(scratch, "benchmark", copies, "WORKLOADS"))
         print(
             f"{30 * copies:>3} benchmarks: pytest-codspeed {other:.1f} s; "
@@ -110,6 +131,7 @@ def main() -> None:
             f"with baselines {again:.1f} s, ratio {again / other:.2f}",
             flush=True,
         )
+        print(f"    first run: {of_first}\n    with baselines: {of_again}", flush=True)
     names = '["json_loads"]'
     folder = suite(scratch, "instrcount", 100, names)
     ours(folder, "--instrcount", "--instrcount-report=json:report.json")
