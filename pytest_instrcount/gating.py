@@ -37,6 +37,7 @@ from pytest_instrcount.report.text import render_failure, render_header, render_
 from pytest_instrcount.report.trees import OF_TREES, with_notes_on_trees
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
+from pytest_instrcount.stash import OTHER_SIDE
 from pytest_instrcount.unobeyed import unobeyed
 
 #: In the place of the command that stores a count.
@@ -159,10 +160,9 @@ class Gate:
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
         if settings.prune:
             self._prune(stale)
-        hook = self._config.hook.pytest_instrcount_result
         for result in self._rulings.results.values():
             count("verdicts", str(result.verdict))
-            self._errors += tell(self._config, hook, result=result)
+            self._tell(self._config.hook.pytest_instrcount_result, result=result)
         if self._compared_nothing() and not session.testsfailed:
             fix = self._update_command() or OTHER_REF
             if not findings.places:
@@ -187,6 +187,11 @@ class Gate:
             shard.tests.setdefault(nodeid, None)
         path = shard.write(self._rulings.store)
         return f"for the merge of the shards: {os.path.relpath(path, self._config.rootpath)}"
+
+    def _tell(self, hook: Any, **told: object) -> None:
+        """Tell other plugins; not of what only stands in for baselines."""
+        if OTHER_SIDE not in self._config.stash:
+            self._errors += tell(self._config, hook, **told)
 
     def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
         found = self._rulings.baseline(result.nodeid)
@@ -240,9 +245,9 @@ class Gate:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
         """Write the reports, once all is on the terminal: one that cannot be written ends the run."""
-        summary, hook = self._summarise(), self._config.hook.pytest_instrcount_summary
+        summary = self._summarise()
         if summary.results or summary.traces:
-            self._errors += tell(self._config, hook, summary=summary)
+            self._tell(self._config.hook.pytest_instrcount_summary, summary=summary)
         result = yield
         try:
             write_reports(self._settings.reports, self._summarise(), self._rulings.store.path)

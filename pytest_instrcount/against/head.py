@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import pytest_instrcount
+from pytest_instrcount.account.book import timed
 from pytest_instrcount.against.git import Repository, find_repository
 from pytest_instrcount.against.moved import Move, editable_tables, environments_in
 from pytest_instrcount.against.origins import built_in_place, packages_of
@@ -239,6 +240,7 @@ class Head:
                 outcome = answer.outcomes.get(nodeid, "could not be measured")
                 self._unmeasured[nodeid] = outcome
 
+    @timed("the other commit")
     def _run(
         self, arguments: Sequence[str], nodeids: Collection[str] | None, *, first_look: bool
     ) -> Answer:

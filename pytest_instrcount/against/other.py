@@ -55,6 +55,8 @@ class OtherSide:
             reports=(),
             keep=None,
             bundle=None,
+            timings=False,
+            timings_csv=None,
             verbosity=own.verbosity,
             against=None,
         )

@@ -70,7 +70,9 @@ def test_the_account_explains_the_run_and_moves_no_count(
 
     table = outside / "timings.csv"
     told, same = run(
-        "--instrcount-timings", f"--instrcount-timings-csv={table}", f"--instrcount-debug={outside}/d"
+        "--instrcount-timings",
+        f"--instrcount-timings-csv={table}",
+        f"--instrcount-debug={outside}/d",
     )
     assert same == counts
     with table.open(newline="") as file:
@@ -95,8 +97,12 @@ def test_the_account_explains_the_run_and_moves_no_count(
     told.stdout.fnmatch_lines(["*instrcount timings*", "explained: 9?.* % of *"])
     (folder,) = Path(outside, "d").iterdir()
     assert [path.name for path in (folder / "failed").iterdir()] == ["test_it.py__test_crash.json"]
-    assert '"problem": "process-died"' in (folder / "failed/test_it.py__test_crash.json").read_text()
+    assert (
+        '"problem": "process-died"' in (folder / "failed/test_it.py__test_crash.json").read_text()
+    )
 
     dealt, spread = run("-n2", "--instrcount-timings")
     assert spread == counts
-    dealt.stdout.fnmatch_lines(["*final: *test_marker new *", "workers * s *", "zygote start * 0.00 s *"])
+    dealt.stdout.fnmatch_lines(
+        ["*final: *test_marker new *", "workers * s *", "zygote start * 0.00 s *"]
+    )

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount import hookspec
+from pytest_instrcount.settings import Settings
+from pytest_instrcount.stash import OTHER_SIDE
 from tests.plugin.conftest import Project
 
 
@@ -171,6 +173,26 @@ def test_nothing_is_final_after_an_interruption(project: Project) -> None:
     text = project.measure("-s").stdout.str()
     assert "summary of 1" in text
     assert "a last word" not in text
+
+
+def test_the_side_of_the_other_commit_is_not_told(project: Project) -> None:
+    """Under --instrcount-against its counts stand in for baselines: they are no results."""
+
+    class Other:
+        first_look = False
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_configure(self, config: pytest.Config) -> None:
+            config.stash[OTHER_SIDE] = self
+
+        def settings(self, own: Settings) -> Settings:
+            return own
+
+    seen = "def pytest_instrcount_{0}({0}): print('was told', {0})\n"
+    project.write(TESTS, conftest=seen.format("result") + seen.format("summary"))
+    assert "was told" in project.measure("-s").stdout.str()
+    project.pytester.plugins.append(Other())
+    assert "was told" not in project.measure("-s").stdout.str()
 
 
 def test_nobody_is_asked_where_nothing_is_measured(project: Project) -> None:
