@@ -231,6 +231,7 @@ class TestChild:
         self._warnings: list[Message] = []
         self._sink = StringIO()
         self._used = False
+        self._fixture: InstrCount | None = None
         self._counted: tuple[int, int] | None = None
 
     def run(self) -> Message:
@@ -239,7 +240,7 @@ class TestChild:
         manager.unregister(name="instrcount-run")
         manager.register(self)
         if not self._order.trace:
-            config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
+            config.stash[COUNTING] = self._make_fixture
         reporter: Any = manager.getplugin("terminalreporter")
         if reporter is not None:
             reporter._tw = type(reporter)(config, self._sink)._tw
@@ -291,6 +292,18 @@ class TestChild:
 
     # What the fixture asks for.
 
+    def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
+        self._fixture = InstrCount(request.node.nodeid, self)
+        return self._fixture
+
+    async def count_awaited(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self._count(None, None, 1)
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        self.count_rounds(rounds)
+
     def count_call(
         self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
@@ -316,10 +329,11 @@ class TestChild:
         )
         problem = ""
         benchmark = self._item.stash.get(BENCHMARK, None)
-        unused = passed and benchmark is not None and not self._used and not self._order.trace
-        if passed and not self._used and not self._order.trace and not unused:
-            if "instrcount" in self._item.fixturenames:
-                problem = "the test takes the instrcount fixture and never calls it"
+        fixture, unused = self._fixture, False
+        if passed and not self._used and not self._order.trace:
+            if fixture is not None:
+                unused = benchmark is not None and not fixture.called
+                problem = "" if unused else fixture.why_uncounted()
             else:
                 self._count(None, None, 1)
         serialize = self._config.hook.pytest_report_to_serializable

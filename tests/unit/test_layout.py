@@ -43,7 +43,7 @@ ROOMS = (
     {"callgrind"},
     {"fixture"},
     {"options", "stash", "hookspec"},
-    {"atomic", "body", "errors", "git", "unobeyed"},
+    {"atomic", "body", "errors", "git", "subtests", "unobeyed"},
     {""},
 )
 
