@@ -29,6 +29,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.callgrind.channel import DEEPEST, HUNG_UP, Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.child import (
     Counter,
@@ -360,6 +361,7 @@ class TestChild:
         self._problem = ""
         self._traced: Message | None = None
         self._group: str | None = None
+        self._extra_info: Message = {}
         self._unused = False
         self._fixture: InstrCount | None = None
         self._count_last: Callable[[], None] | None = None
@@ -422,6 +424,7 @@ class TestChild:
             "compiled": self._loader.compiled - self._compiled,
             "traced": self._traced,
             "group": self._group,
+            "extra_info": self._extra_info,
             "unused": self._unused,
         }
 
@@ -458,6 +461,8 @@ class TestChild:
         benchmark = item.stash.get(BENCHMARK, None)
         if benchmark is not None and benchmark.group is not None:
             self._group = str(benchmark.group)
+        if benchmark is not None and benchmark.extra_info:
+            self._extra_info = plain_info(dict(benchmark.extra_info))
         if self._order["trace"]:
             if passed:
                 self._trace(item, repeater)

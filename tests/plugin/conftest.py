@@ -28,6 +28,7 @@ import pytest_instrcount.starting
 import pytest_instrcount.trace.ranges
 import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
+from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
 from pytest_instrcount.fixture import InstrCount, Rounds
@@ -347,6 +348,7 @@ class TestChild:
             "shown": self._sink.getvalue(),
             "problem": problem,
             "group": None if benchmark is None else benchmark.group,
+            "extra_info": {} if benchmark is None else plain_info(benchmark.extra_info),
             "unused": unused,
             "expected": self._used,
             "modules": self._valgrind.modules,
