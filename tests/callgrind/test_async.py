@@ -187,7 +187,7 @@ def test_a_slower_coroutine_is_named(project: pytest.Pytester, run: Callable[...
     project.makepyfile(package=body.format(1100))
     result, tests = run("--instrcount-max-delta=1%")
     assert [test["verdict"] for test in tests.values()] == ["regressed"]
-    assert 0.03 < next(iter(tests.values()))["delta"] < 0.1
+    assert 0.05 < next(iter(tests.values()))["delta"] < 0.15
     result.stdout.fnmatch_lines(["*package.py:* step*"])
 
 
