@@ -315,12 +315,17 @@ class Counter:
         calls: int | None = None,
         iterations: int = 1,
         apart: bool = False,
+        anew: bool = False,
     ) -> Generator[Step, None, None]:
         """What is to be repeated, one after the other. ``warmup`` and ``calls`` are what the test insists on.
 
         Leaves dumps of all counted calls in one, or of each in one of its own if other code runs
         between them (``apart``: Callgrind counts calls even while it collects no cost); and of
         the switches of one such dump with nothing in between. The others are a pilot's.
+
+        ``anew``: START comes after the warm-up whether there was a pilot or not. Where calls return
+        into frames from before START, as a coroutine into its loop, Callgrind gives their cost to
+        one function or another, by what has happened since.
         """
         # Looked up once and for all, wanted or not: a look-up fills caches that others use.
         requests = self._requests
@@ -353,8 +358,8 @@ class Counter:
             yield 1, dump_pilot, dump_pilot
             toggle_pilot()
             warmup, calls, long = self._channel.ask(REPETITION)
-            short = pilot and not long
-            stop_pilot = stop if pilot and long else nothing
+            short = pilot and not long and not anew
+            stop_pilot = stop if pilot and not short else nothing
             start_counted = nothing if short else start
             toggle_warmup = toggle if short else nothing
             stop_pilot()
