@@ -226,4 +226,5 @@ def test_threads_are_counted(project: pytest.Pytester, run: Callable[..., Any]) 
     result, tests = run()
     result.assert_outcomes(passed=4)
     here, *others = (test["ir"] for test in tests.values())
-    assert all(here < ir < here + 500_000 for ir in others), tests
+    # a hand-over costs something, and not the same on each CPython
+    assert all(here < ir < 1.2 * here for ir in others), tests
