@@ -341,6 +341,8 @@ class Counting:
         group = result["group"] or group_of(item)
         if group is not None:
             self._findings.set_group(item.nodeid, group)
+        if result["extra_info"]:
+            self._findings.set_extra_info(item.nodeid, result["extra_info"])
         if result["unused"]:
             self._findings.note(f"{item.nodeid}: never calls benchmark, so nothing was measured")
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.

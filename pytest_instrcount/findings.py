@@ -32,6 +32,8 @@ class Findings:
     places: dict[str, Place] = field(default_factory=dict)
     #: nodeid -> the group that a benchmark is in
     groups: dict[str, str] = field(default_factory=dict)
+    #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms
+    extra_info: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: to be said below the table
     notes: list[str] = field(default_factory=list)
     _said: Once = field(default_factory=Once)
@@ -79,6 +81,10 @@ class Findings:
     def set_group(self, nodeid: str, group: str) -> None:
         """A test is a benchmark of a group."""
         self.groups[nodeid] = group
+
+    def set_extra_info(self, nodeid: str, extra_info: dict[str, Any]) -> None:
+        """A test is a benchmark that says more of itself."""
+        self.extra_info[nodeid] = extra_info
 
     def note(self, line: str) -> None:
         """Something is to be said below the table, once."""

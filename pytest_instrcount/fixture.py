@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import CoroutineType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
@@ -24,6 +24,14 @@ class CountsCalls(Protocol):
 
     def count_rounds(self, rounds: Rounds) -> None:
         """Repeat the rounds and count them."""
+
+    async def count_awaited(
+        self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """The same as ``count_call`` for a coroutine function, on the event loop that runs."""
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        """The same as ``count_rounds``."""
 
 
 class Rounds:
@@ -98,12 +106,34 @@ class Rounds:
             self._teardown(*args, **kwargs)
 
 
+def is_coroutine(value: object) -> bool:
+    """Whether it is what a coroutine function returns, that of a compiled module included.
+
+    A future or a task is none: it may have begun already, and cannot be had a second time.
+    """
+    kind = type(value)
+    return kind is CoroutineType or (hasattr(kind, "send") and hasattr(kind, "__await__"))
+
+
+class _Held:
+    """A coroutine that another is to await: of the two, Python is to warn of the other alone."""
+
+    __slots__ = ("coroutine",)
+
+    def __init__(self, coroutine: Any) -> None:
+        self.coroutine = coroutine
+
+    def __del__(self) -> None:
+        self.coroutine.close()
+
+
 class InstrCount:
     """Counts one call of a test under ``--instrcount``; else makes it once and returns its value.
 
     ``result = instrcount(func, *args, **kwargs)`` counts that call. ``@instrcount`` above an
     inner function does the same, and the name then stands for the value.
     ``instrcount.pedantic(...)`` counts rounds with a set-up and a tear-down of their own.
+    ``result = await instrcount(coroutine_function, ...)`` counts until the coroutine has returned.
     One use per test: the second raises RuntimeError.
 
     >>> instrcount = InstrCount("test_a.py::test_sum", None)
@@ -115,15 +145,54 @@ class InstrCount:
         self._nodeid = nodeid
         self._counter = counter
         self._used_at = ""
+        self._not_awaited = ""
 
     def __call__(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Count ``func(*args, **kwargs)`` and return the value of its first call."""
+        """Count ``func(*args, **kwargs)`` and return the value of its first call.
+
+        If the value is a coroutine, it is to be awaited: then its run is counted, too.
+        """
         __tracebackhide__ = True
         self._take(func)
         value = func(*args, **kwargs)
-        if self._counter is not None:
-            self._counter.count_call(func, args, kwargs)
+        counter = self._counter
+        if counter is None:
+            return value
+        if is_coroutine(value):
+            made: T = self._to_await(value, lambda: counter.count_awaited(func, args, kwargs))
+            return made
+        counter.count_call(func, args, kwargs)
         return value
+
+    def _to_await(self, first: Any, count: Callable[[], Any]) -> Any:
+        """A coroutine that awaits the first one, counts, and returns what the first returned."""
+        held = _Held(first)
+
+        async def counted() -> Any:
+            __tracebackhide__ = True
+            value = await held.coroutine
+            await count()
+            self._not_awaited = ""
+            return value
+
+        self._not_awaited = self._used_at
+        coroutine: Any = counted()
+        coroutine.__qualname__ = f"instrcount({getattr(first, '__qualname__', first)})"
+        return coroutine
+
+    @property
+    def called(self) -> bool:
+        """Whether the one use is used up."""
+        return bool(self._used_at)
+
+    def why_uncounted(self) -> str:
+        """Why nothing was counted in a test that has passed."""
+        if self._not_awaited:
+            return (
+                f"instrcount was called with {self._not_awaited} and not awaited to its end: "
+                "write await instrcount(...)"
+            )
+        return "the test takes the instrcount fixture and never calls it"
 
     def pedantic(
         self,
@@ -148,9 +217,18 @@ class InstrCount:
         rounds_ = Rounds(target, args, kwargs, setup, teardown, warmup_rounds, rounds, iterations)
         first_args, first_kwargs = rounds_.set_up()
         value = target(*first_args, **first_kwargs)
+        counter = self._counter
+        if is_coroutine(value):
+
+            async def end_round() -> None:
+                rounds_.tear_down(first_args, first_kwargs)
+                if counter is not None:
+                    await counter.count_awaited_rounds(rounds_)
+
+            return self._to_await(value, end_round)  # type: ignore[no-any-return]
         rounds_.tear_down(first_args, first_kwargs)
-        if self._counter is not None:
-            self._counter.count_rounds(rounds_)
+        if counter is not None:
+            counter.count_rounds(rounds_)
         return value
 
     def _take(self, target: object) -> None:
@@ -163,11 +241,6 @@ class InstrCount:
             )
         if not callable(target):
             raise TypeError(f"instrcount counts a call: {target!r} cannot be called")
-        if inspect.iscoroutinefunction(target):
-            raise TypeError(
-                f"instrcount cannot count the coroutine function {name} through the fixture: "
-                "mark the test instead, or count a function that runs it to its end"
-            )
         self._used_at = f"{name} at {_call_site()}"
 
 

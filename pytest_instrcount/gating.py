@@ -277,6 +277,7 @@ class Gate:
                 results=results,
                 environment=self._rulings.environment,
                 groups=findings.groups,
+                extra_info=findings.extra_info,
                 notes=tuple(findings.notes),
                 update_command=self._update_command(),
                 updating=self._settings.update,

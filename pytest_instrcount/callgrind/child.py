@@ -6,15 +6,16 @@ import ctypes
 import functools
 import gc
 import os
-import random
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pytest_instrcount.callgrind.awaiting import count_awaited, count_awaited_rounds
 from pytest_instrcount.callgrind.channel import (
     BECOME,
     FORK,
@@ -23,7 +24,9 @@ from pytest_instrcount.callgrind.channel import (
     Channel,
     framed,
 )
+from pytest_instrcount.callgrind.loops import hold_loops
 from pytest_instrcount.callgrind.requests import Request, Requests
+from pytest_instrcount.callgrind.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.fixture import Rounds
 
 #: After the collector ran, free lists and pools fill up again: these calls are not counted.
@@ -159,7 +162,10 @@ def thread_count() -> int:
 class Trampolines(Protocol):
     """What tells Python functions apart (``callgrind.trampolines``)."""
 
-    def start(self, call_once: Callable[[], object]) -> None:
+    def learn(self) -> AbstractContextManager[None]:
+        """Around one repetition: what it calls is what is told apart."""
+
+    def start(self) -> None:
         """From now on each Python function has a frame of its own."""
 
     def stop(self) -> None:
@@ -169,6 +175,8 @@ class Trampolines(Protocol):
 #: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
 #: right after what is counted.
 Repeat = Callable[[int, Request, Request], object]
+#: The arguments of such a call.
+Step = tuple[int, Request, Request]
 
 
 class Counter:
@@ -221,26 +229,48 @@ class Counter:
             )
         )
 
+    async def count_awaited(
+        self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Count ``await target(*args, **kwargs)``, as ``count_call`` does."""
+        await count_awaited(self, target, args, kwargs)
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        """Count the awaited calls of ``pedantic``, as ``count_rounds`` does."""
+        await count_awaited_rounds(self, rounds)
+
     def fork(self, work: Callable[[], None]) -> None:
         """Do the counting in a fork of this process, and wait for its end.
 
         What is counted leaves nothing behind here, and the code that Valgrind has translated
         stays, which START throws away. With threads alive there is no fork: they would be missing.
         """
+        with self.forked() as here:
+            if here:
+                work()
+
+    @contextmanager
+    def forked(self) -> Iterator[bool]:
+        """Around the counting, as ``fork`` does it: whether it is to be done in this process."""
+        self.used = True
         if thread_count() > 1:
-            self.attempt(work)
+            with self._attempting():
+                yield True
             self._requests.stop()
             return
-        self.used = True
         outputs = positions()
+        take_loops_along = hold_loops()
         pid = os.fork()
         if pid == 0:
             try:
                 die_with_parent()
                 self._channel.adopt()
-                self.attempt(work, last=True)
+                take_loops_along()
+                with self._attempting(last=True):
+                    yield True
             finally:
                 end()
+        yield False
         try:
             _, status = os.waitpid(pid, 0)
         except ChildProcessError:  # the test ignores or collects children that end
@@ -254,39 +284,55 @@ class Counter:
 
         If it is the ``last`` thing that this process does, it ends with the last dump.
         """
+        with self._attempting(last=last):
+            work()
+
+    @contextmanager
+    def _attempting(self, *, last: bool = False) -> Iterator[None]:
         self.used = True
         self._ends = last and not self._rehearses
         try:
-            work()
+            yield
         except BaseException:
             self._say_problem(f"it passed once and failed when it was repeated\n{_traceback()}")
 
     def _say_problem(self, why: str) -> None:
         self._channel.send({"kind": "problem", "why": without_middle(why)})
 
-    def count(
+    def count(self, repeat: Repeat, **how: Any) -> None:
+        """Count: take the ``steps`` of such a repetition."""
+        # A function that C calls: Callgrind knows no frame that was there before START, and
+        # would give the cost of the evaluation loop to whatever returns into it.
+        repeat = functools.partial(repeat)
+        with closing(self.steps(**how)) as steps:
+            for step in steps:
+                repeat(*step)
+
+    def steps(
         self,
-        repeat: Repeat,
         *,
         warmup: int | None = None,
         calls: int | None = None,
         iterations: int = 1,
         apart: bool = False,
-    ) -> None:
-        """Count. ``warmup`` and ``calls`` are what the test insists on.
+        anew: bool = False,
+    ) -> Generator[Step, None, None]:
+        """What is to be repeated, one after the other. ``warmup`` and ``calls`` are what the test insists on.
 
         Leaves dumps of all counted calls in one, or of each in one of its own if other code runs
         between them (``apart``: Callgrind counts calls even while it collects no cost); and of
         the switches of one such dump with nothing in between. The others are a pilot's.
+
+        ``anew``: START comes after the warm-up whether there was a pilot or not. Where calls return
+        into frames from before START, as a coroutine into its loop, Callgrind gives their cost to
+        one function or another, by what has happened since.
         """
         # Looked up once and for all, wanted or not: a look-up fills caches that others use.
         requests = self._requests
         start, stop, dump = requests.start, requests.stop, requests.dump
         toggle, nothing = requests.toggle, requests.nothing
-        # A function that C calls: Callgrind knows no frame that was there before START, and
-        # would give the cost of the evaluation loop to whatever returns into it.
-        repeat, switch_only = functools.partial(repeat), functools.partial(switch)
-        _repeating[0] = os.getpid()
+        switch_only = functools.partial(switch)  # called by C, as what is repeated is
+        repeat_here()
         # What is said at the end is made here: behind START each new piece of code is translated
         # at many times the cost.
         done = framed({"kind": "counted", "iterations": iterations, "apart": apart})
@@ -294,7 +340,9 @@ class Counter:
         state = RandomState.save()
         collecting = gc.isenabled()
         if self._trampolines is not None:
-            self._trampolines.start(lambda: repeat(1, nothing, nothing))
+            with self._trampolines.learn():
+                yield 1, nothing, nothing
+            self._trampolines.start()
         pilot = self._pilot and (warmup is None or calls is None)
         self._channel.send(
             {"kind": "pilot", "pid": process_name(), "warmup": warmup, "calls": calls}
@@ -307,30 +355,30 @@ class Counter:
         try:
             start_pilot()
             toggle_pilot()
-            repeat(1, dump_pilot, dump_pilot)
+            yield 1, dump_pilot, dump_pilot
             toggle_pilot()
             warmup, calls, long = self._channel.ask(REPETITION)
-            short = pilot and not long
-            stop_pilot = stop if pilot and long else nothing
+            short = pilot and not long and not anew
+            stop_pilot = stop if pilot and not short else nothing
             start_counted = nothing if short else start
             toggle_warmup = toggle if short else nothing
             stop_pilot()
             toggle_warmup()
             switch_only(_SWITCH_WARM_UP, nothing, nothing)
-            repeat(warmup, nothing, nothing)
+            yield warmup, nothing, nothing
             gc.collect()
             gc.freeze()
             gc.disable()
-            repeat(min(SETTLING_CALLS, warmup), nothing, nothing)
+            yield min(SETTLING_CALLS, warmup), nothing, nothing
             toggle_warmup()
             start_counted()
             dump_pilot()
             if apart:
                 toggle()
-                repeat(calls, dump, dump)
+                yield calls, dump, dump
                 switch_only(1, dump, dump)
             else:
-                repeat(calls, toggle, toggle)
+                yield calls, toggle, toggle
                 dump()
                 switch_only(calls, toggle, toggle)
                 dump()
@@ -396,48 +444,3 @@ def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) ->
                 target(*args, **kwargs)
             after()
         rounds.tear_down(args, kwargs)
-
-
-#: The generator behind the functions of ``random``, and its own C method of seeding: what
-#: ``random.seed(0)`` comes to, with fewer instructions for Valgrind to translate.
-_generator: Any = getattr(random.seed, "__self__")  # noqa: B009 - no type knows it
-_seed_generator = super(random.Random, _generator).seed
-
-
-#: The process that repeats. A test that forks and returns twice would repeat in both, and fork
-#: again in both; the copy ends where the next repetition begins.
-_repeating = [0]
-
-
-def repeat_here() -> None:
-    """From now on it is this process that repeats."""
-    _repeating[0] = os.getpid()
-
-
-def seed_random() -> None:
-    """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
-    if os.getpid() != _repeating[0]:
-        os._exit(0)
-    _seed_generator(0)
-    _generator.gauss_next = None
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed(0)
-
-
-@dataclass(frozen=True, slots=True)
-class RandomState:
-    """The state of the generators that ``seed_random`` changes, to be put back."""
-
-    python: Any
-    numpy: Any
-
-    @classmethod
-    def save(cls) -> RandomState:
-        numpy_random = sys.modules.get("numpy.random")
-        return cls(random.getstate(), None if numpy_random is None else numpy_random.get_state())
-
-    def restore(self) -> None:
-        random.setstate(self.python)
-        if self.numpy is not None:
-            sys.modules["numpy.random"].set_state(self.numpy)

@@ -100,7 +100,7 @@ def valgrind_command(
         "--sigill-diagnostics=yes",  # which --quiet would switch off
         f"--log-file={log}",
         "--instr-atstart=no",
-        "--collect-atstart=no",
+        "--collect-atstart=yes",
         f"--callgrind-out-file={scratch / 'dumps' / 'out.%p'}",
         *more,
     ]

@@ -57,7 +57,9 @@ _SOURCE = """\
 #endif
 #define INSTRCOUNT_TOGGLE INSTRCOUNT_REQUEST(0x43540002, 0)
 #define INSTRCOUNT_DUMP INSTRCOUNT_REQUEST(0x43540003, "instrcount")
-#define INSTRCOUNT_START INSTRCOUNT_REQUEST(0x43540004, 0)
+#define INSTRCOUNT_ZERO INSTRCOUNT_REQUEST(0x43540001, 0)
+/* threads are collected from the start on, this one is not */
+#define INSTRCOUNT_START INSTRCOUNT_REQUEST(0x43540004, 0); INSTRCOUNT_TOGGLE; INSTRCOUNT_ZERO
 
 int main(int instrcount_argc, char **instrcount_argv) {{
   const long instrcount_number = atol(instrcount_argv[1]);

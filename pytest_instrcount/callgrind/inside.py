@@ -29,6 +29,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.callgrind.channel import DEEPEST, HUNG_UP, Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.child import (
     Counter,
@@ -50,6 +51,10 @@ from pytest_instrcount.callgrind.requests import Requests, load_requests
 from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.stash import BENCHMARK, COUNTING, INSIDE
 
+#: A thread that waits for the interpreter asks for it after so long. In 5 ms, as it is elsewhere,
+#: as much is done as the load of the machine allows, and each time it asks costs instructions.
+SWITCH_SECONDS = 1.0
+
 
 def main(plan: Message, loader: Any) -> None:
     """Become the zygote: configure pytest once, then fork for whoever asks. Never returns."""
@@ -57,6 +62,7 @@ def main(plan: Message, loader: Any) -> None:
     line = _take_line_from_standard_input()
     note_rewritten(loader)
     random.seed(0)
+    sys.setswitchinterval(SWITCH_SECONDS)
     config = pytest.Config.fromdictargs(
         {name: pickle.loads(base64.b64decode(value)) for name, value in plan["options"]},
         plan["args"],
@@ -355,7 +361,9 @@ class TestChild:
         self._problem = ""
         self._traced: Message | None = None
         self._group: str | None = None
+        self._extra_info: Message = {}
         self._unused = False
+        self._fixture: InstrCount | None = None
         self._count_last: Callable[[], None] | None = None
 
     # The story of a test.
@@ -416,6 +424,7 @@ class TestChild:
             "compiled": self._loader.compiled - self._compiled,
             "traced": self._traced,
             "group": self._group,
+            "extra_info": self._extra_info,
             "unused": self._unused,
         }
 
@@ -452,13 +461,14 @@ class TestChild:
         benchmark = item.stash.get(BENCHMARK, None)
         if benchmark is not None and benchmark.group is not None:
             self._group = str(benchmark.group)
+        if benchmark is not None and benchmark.extra_info:
+            self._extra_info = plain_info(dict(benchmark.extra_info))
         if self._order["trace"]:
             if passed:
                 self._trace(item, repeater)
-        elif passed and benchmark is not None and not counter.used:
-            self._unused = True
-        elif passed and "instrcount" in item.fixturenames and not counter.used:
-            self._problem = "the test takes the instrcount fixture and never calls it"
+        elif passed and self._fixture is not None and not counter.used:
+            self._unused = benchmark is not None and not self._fixture.called
+            self._problem = "" if self._unused else self._fixture.why_uncounted()
         elif passed and not counter.used and repeater.has_nothing_to_renew():
             self._count_last = lambda: repeater.count_call(counter)
         elif passed and not counter.used:
@@ -521,7 +531,8 @@ class TestChild:
             self._reports.append(report)
 
     def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
-        return InstrCount(request.node.nodeid, self._counter)
+        self._fixture = InstrCount(request.node.nodeid, self._counter)
+        return self._fixture
 
     # What the user asked to see. It comes after the fork and only where it is needed, so that
     # no choice of presentation changes a count.

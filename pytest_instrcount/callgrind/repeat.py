@@ -11,9 +11,12 @@ from typing import Any, Literal
 import pytest
 
 from pytest_instrcount.body import replaced_body
-from pytest_instrcount.callgrind.child import Counter, repeat_call, repeat_here, seed_random
+from pytest_instrcount.callgrind.child import Counter, repeat_call
+from pytest_instrcount.callgrind.loops import steady_loop
 from pytest_instrcount.callgrind.requests import Request
+from pytest_instrcount.callgrind.seeding import repeat_here, seed_random
 from pytest_instrcount.stash import TRACE
+from pytest_instrcount.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
 
 #: Modules whose hooks around a phase do nothing to a plain test.
@@ -86,6 +89,7 @@ class Repeater:
             seed_random()
             again = self._copy()
             self._phase(again, "setup")
+            leave_unreported(again)
             with replaced_body(again, between(again.obj, before, after)):
                 self._phase(again, "call")
             self._phase(again, "teardown")
@@ -158,6 +162,7 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
         @functools.wraps(function)
         @transparent
         async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
+            steady_loop()
             before()
             await function(*args, **kwargs)
             after()

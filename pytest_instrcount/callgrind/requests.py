@@ -21,6 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 
 # callgrind.h: VG_USERREQ_TOOL_BASE('C', 'T') and what follows it.
 _CALLGRIND = (ord("C") << 24) | (ord("T") << 16)
+_ZERO_STATS = _CALLGRIND + 1
 _TOGGLE_COLLECT = _CALLGRIND + 2
 _DUMP_STATS_AT = _CALLGRIND + 3
 _START_INSTRUMENTATION = _CALLGRIND + 4
@@ -49,6 +50,9 @@ class _MethodDef(ctypes.Structure):
 class Requests:
     """The requests of one process, each a built-in function without arguments.
 
+    START has Callgrind collect in every thread, those included that will be started: what a test
+    does in threads is counted with it. Of the thread that asks nothing is collected before
+    ``toggle``: its switch is turned and what was collected until then forgotten.
     ``nothing`` runs the same instructions as the others and asks for nothing: code that may or
     may not want a request calls one or the other, and executes the same either way.
     """
@@ -60,35 +64,42 @@ class Requests:
     nothing: Request
 
 
-def x86_64_code(words: int, *, counts_none: bool) -> bytes:
+def x86_64_code(*words: int, counts_none: bool) -> bytes:
     """Machine code of ``PyObject *request(PyObject *self, PyObject *)`` that returns ``self``.
 
-    ``words`` is the address of the six words of the request. ``counts_none`` takes a reference
+    ``words`` are the addresses of the six words of each request. ``counts_none`` takes a reference
     to the returned ``None``, which is immortal (and must be left alone) from 3.12 on.
     """
+    requests = (
+        b"\x48\xb8"
+        + struct.pack("<Q", each)  #       mov  rax, words
+        + b"\x31\xd2"  #                              xor  edx, edx   (the default answer)
+        + b"\x48\xc1\xc7\x03\x48\xc1\xc7\x0d"  #      rol  rdi, 3;  rol rdi, 13
+        + b"\x48\xc1\xc7\x3d\x48\xc1\xc7\x33"  #      rol  rdi, 61; rol rdi, 51
+        + b"\x48\x87\xdb"  #                          xchg rbx, rbx
+        for each in words
+    )
     return b"".join(
         (
-            b"\x48\xb8" + struct.pack("<Q", words),  #  mov  rax, words
-            b"\x31\xd2",  #                            xor  edx, edx   (the default answer)
-            b"\x48\xc1\xc7\x03\x48\xc1\xc7\x0d",  #    rol  rdi, 3;  rol rdi, 13
-            b"\x48\xc1\xc7\x3d\x48\xc1\xc7\x33",  #    rol  rdi, 61; rol rdi, 51
-            b"\x48\x87\xdb",  #                        xchg rbx, rbx
+            *requests,
             b"\x48\xff\x07" if counts_none else b"",  # inc  qword [rdi]
             b"\x48\x89\xf8\xc3",  #                    mov  rax, rdi;  ret
         )
     )
 
 
-def aarch64_code(words: int, *, counts_none: bool) -> bytes:
+def aarch64_code(*words: int, counts_none: bool) -> bytes:
     """The same for 64-bit ARM. Written from ``valgrind.h``; not yet tried on such a machine."""
-    code = [0xD2800004 | (words & 0xFFFF) << 5]  #         movz x4, #..
-    for shift in (1, 2, 3):
-        half = words >> 16 * shift & 0xFFFF
-        code.append(0xF2800004 | shift << 21 | half << 5)  # movk x4, #.., lsl #16*shift
-    code.append(0xD2800003)  #                             mov  x3, #0
-    for rotation in (3, 13, 51, 61):
-        code.append(0x93CC018C | rotation << 10)  #        ror  x12, x12, #rotation
-    code.append(0xAA0A014A)  #                             orr  x10, x10, x10
+    code = []
+    for each in words:
+        code.append(0xD2800004 | (each & 0xFFFF) << 5)  #     movz x4, #..
+        for shift in (1, 2, 3):
+            half = each >> 16 * shift & 0xFFFF
+            code.append(0xF2800004 | shift << 21 | half << 5)  # movk x4, #.., lsl #16*shift
+        code.append(0xD2800003)  #                            mov  x3, #0
+        for rotation in (3, 13, 51, 61):
+            code.append(0x93CC018C | rotation << 10)  #       ror  x12, x12, #rotation
+        code.append(0xAA0A014A)  #                            orr  x10, x10, x10
     if counts_none:
         code += [0xF9400001, 0x91000421, 0xF9000001]  #    ldr x1,[x0]; add x1,x1,#1; str x1,[x0]
     code.append(0xD65F03C0)  #                             ret  (self is in x0 already)
@@ -137,9 +148,9 @@ def load_requests() -> Requests:
     new_function.restype = ctypes.py_object
     new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
 
-    def make(name: bytes, request: int, argument: int = 0) -> Request:
-        words = put(struct.pack("<6Q", request, argument, 0, 0, 0, 0))
-        body = code(words, counts_none=sys.version_info < (3, 12))
+    def make(name: bytes, *asked: int, argument: int = 0) -> Request:
+        words = [put(struct.pack("<6Q", request, argument, 0, 0, 0, 0)) for request in asked]
+        body = code(*words, counts_none=sys.version_info < (3, 12))
         method = _MethodDef(name, put(body), _METH_NOARGS, None)
         _kept.append(method)
         function: Request = new_function(ctypes.addressof(method), None, None)
@@ -147,10 +158,10 @@ def load_requests() -> Requests:
 
     _kept.append(page)
     return Requests(
-        start=make(b"start", _START_INSTRUMENTATION),
+        start=make(b"start", _START_INSTRUMENTATION, _TOGGLE_COLLECT, _ZERO_STATS),
         stop=make(b"stop", _STOP_INSTRUMENTATION),
         toggle=make(b"toggle", _TOGGLE_COLLECT),
-        dump=make(b"dump", _DUMP_STATS_AT, put(b"instrcount\0")),
+        dump=make(b"dump", _DUMP_STATS_AT, argument=put(b"instrcount\0")),
         nothing=make(b"nothing", _NOTHING),
     )
 

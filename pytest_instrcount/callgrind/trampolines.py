@@ -18,7 +18,8 @@ import shutil
 import stat
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -68,7 +69,11 @@ def _can_activate() -> bool:
 class PerfTrampolines:
     """CPython's own, from 3.12 on. Forks of what is counted have none, and leave no map."""
 
-    def start(self, _call_once: Callable[[], object]) -> None:
+    def learn(self) -> AbstractContextManager[None]:
+        """Nothing is to be learnt."""
+        return contextlib.nullcontext()
+
+    def start(self) -> None:
         """From now on each Python function has a frame of its own."""
         os.register_at_fork(after_in_child=self._leave_none)
         if sys.version_info[:2] == (3, 13):
@@ -121,10 +126,15 @@ class EvaluatorTrampolines:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._kept: list[Any] = []
+        self._called: dict[int, CodeType] = {}
 
-    def start(self, call_once: Callable[[], object]) -> None:
-        """Run once to learn what is called; from then on that has frames of its own."""
-        codes = called_codes(call_once)[:_MOST_STUBS]
+    def learn(self) -> AbstractContextManager[None]:
+        """Around one repetition: what it calls will have frames of its own."""
+        return noting_codes(self._called)
+
+    def start(self) -> None:
+        """From now on they have."""
+        codes = list(self._called.values())[:_MOST_STUBS]
         api = ctypes.pythonapi
         default = ctypes.cast(api._PyEval_EvalFrameDefault, ctypes.c_void_p).value
         assert default is not None
@@ -187,9 +197,9 @@ def take_names(pid: int, folder: Path) -> Path | None:
     return names if names.exists() else None
 
 
-def called_codes(call_once: Callable[[], object]) -> list[CodeType]:
-    """The code objects that a call runs, in the order of their first call."""
-    found: dict[int, CodeType] = {}
+@contextlib.contextmanager
+def noting_codes(found: dict[int, CodeType]) -> Iterator[None]:
+    """While it lasts, the code objects that run are put into ``found``, in the order of their first call."""
 
     def note(frame: Any, event: str, _: object) -> None:
         if event == "call":
@@ -197,10 +207,9 @@ def called_codes(call_once: Callable[[], object]) -> list[CodeType]:
 
     sys.setprofile(note)
     try:
-        call_once()
+        yield
     finally:
         sys.setprofile(None)
-    return list(found.values())
 
 
 def _words(code: CodeType) -> tuple[int, ...]:

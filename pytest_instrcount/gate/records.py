@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pytest_instrcount.blame.blame import PythonBlame
 from pytest_instrcount.blame.tree import CallTree
@@ -218,6 +218,8 @@ class RunSummary:
     header: Mapping[str, str] = field(default_factory=dict)
     #: nodeid -> the group that a benchmark is in
     groups: Mapping[str, str] = field(default_factory=dict)
+    #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms
+    extra_info: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: call counts of the traced tests
     traces: tuple[CallsResult, ...] = ()
     #: budgets of markers, kept or not

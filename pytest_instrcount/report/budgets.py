@@ -38,7 +38,7 @@ def render_budgets(results: Sequence[BudgetResult], verbosity: int, width: int) 
     if not results:
         return []
     shown = [each for each in results if verbosity > 0 or not each.kept]
-    lines = fit_table(_HEADERS, [_cells(each) for each in shown], width)
+    lines = fit_table(_HEADERS, [budget_cells(each) for each in shown], width)
     numbers = {
         "kept": sum(each.kept for each in results),
         "over": sum(not each.kept and not isinstance(each, Unjudged) for each in results),
@@ -48,7 +48,12 @@ def render_budgets(results: Sequence[BudgetResult], verbosity: int, width: int) 
     return [*lines, f"instrcount, budgets: {totals}"]
 
 
-def _cells(result: BudgetResult) -> tuple[str, ...]:
+def budget_cells(result: BudgetResult) -> tuple[str, str, str, str]:
+    """Test, argument of the marker, what was found and what is allowed.
+
+    >>> budget_cells(CeilingResult("t.py::a", Fraction(10), 20))
+    ('t.py::a', 'max_ir', '10', '20')
+    """
     if isinstance(result, CeilingResult):
         return result.nodeid, "max_ir", quotient(result.ir), count(result.most)
     if isinstance(result, RatioResult):

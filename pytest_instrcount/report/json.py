@@ -3,7 +3,8 @@
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
-3: whose doing a change is (per test functions, python, explained, work); budgets; against
+3: whose doing a change is (per test functions, python, explained, work); budgets; against; of benchmarks
+   group and extra_info
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def report_dict(summary: RunSummary) -> dict[str, object]:
         "environment": dict(sorted(summary.environment.items())),
         "against": summary.against
         and {"ref": summary.against.ref, "commit": summary.against.commit},
-        "tests": [_test_dict(result) for result in summary.results],
+        "tests": [_test_dict(result, summary) for result in summary.results],
         "traces": [_calls_dict(result) for result in summary.traces],
         "budgets": [budget_dict(result) for result in summary.budgets],
     }
@@ -65,13 +66,15 @@ def _calls_dict(result: CallsResult) -> dict[str, object]:
     }
 
 
-def _test_dict(result: TestResult) -> dict[str, object]:
+def _test_dict(result: TestResult, summary: RunSummary) -> dict[str, object]:
     # what moved within the limit is no cause of anything
     changed = result.verdict in (Verdict.regressed, Verdict.improved)
     blame = result.python if changed else None
     functions = result.functions[:MOST_FUNCTIONS] if changed else ()
     return {
         "nodeid": result.nodeid,
+        "group": summary.groups.get(result.nodeid),
+        "extra_info": dict(summary.extra_info.get(result.nodeid, {})),
         "verdict": result.verdict.value,
         "ir": result.ir,
         "baseline_ir": result.baseline_ir,

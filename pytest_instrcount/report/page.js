@@ -5,6 +5,7 @@
 const RUN = JSON.parse(document.getElementById("run").textContent);
 const WORST_FIRST = ["regressed", "failed", "nondeterministic", "incomparable", "new", "stale",
   "improved", "unchanged"];
+const KINDS = [...WORST_FIRST, "over-budget", "kept"];
 const PREFIX = "#test=";
 const overview = document.getElementById("overview");
 const details = document.getElementById("details");
@@ -14,7 +15,7 @@ const fragment = (test) => PREFIX + encodeURIComponent(test.nodeid.replace(/\p{C
 const BY_FRAGMENT = new Map([...RUN.tests].reverse().map((test) => [fragment(test), test]));
 
 function badge(verdict) {
-  const kind = WORST_FIRST.includes(verdict) ? verdict : "other";
+  const kind = KINDS.includes(verdict) ? verdict : "other";
   return h("span", { class: `badge ${kind}` }, shown(verdict));
 }
 
@@ -69,8 +70,36 @@ function drawOverview() {
       h("span", {}, `${count(number)} `, badge(verdict)))),
     RUN.notes.length ? h("ul", { class: "notes" }, RUN.notes.map((note) => h("li", {}, shown(note)))) : null,
     tests.element,
+    budgets(),
     h("h2", {}, "Environment"), environment(),
   ]);
+}
+
+// What markers say a test may cost at all; those that are not kept come first.
+function budgets() {
+  if (!RUN.budgets.length) return null;
+  const test = ({ nodeid }) => BY_FRAGMENT.get(fragment({ nodeid }));
+  const kept = ({ verdict }) => Number(verdict === "kept");
+  return [h("h2", {}, "Budgets"), new Table({
+    label: "Budgets", noun: "budget", sorted: [2, "ascending"], rows: RUN.budgets,
+    text: (row) => `${row.nodeid} ${shown(row.nodeid)} ${row.budget} ${row.verdict}`,
+    columns: [
+      { title: "test", value: (row) => row.nodeid, cell: (row) => (test(row)
+        ? h("a", { href: fragment(row), class: "name" }, shown(row.nodeid)) : h("span", { class: "name" }, shown(row.nodeid))) },
+      { title: "budget", value: (row) => row.budget, cell: (row) => shown(row.budget) },
+      { title: "verdict", value: kept, cell: (row) => badge(row.verdict) },
+      { title: "now", cell: (row) => shown(row.now), value: (row) => row.now, number: true },
+      { title: "allowed", cell: (row) => shown(row.allowed), value: (row) => row.allowed, number: true },
+    ],
+  }).element];
+}
+
+function budgetsOf({ nodeid }) {
+  const rows = RUN.budgets.filter((row) => row.nodeid === nodeid);
+  if (!rows.length) return [];
+  return [h("h2", {}, "Budgets"), ...rows.map((row) => h("div", {},
+    h("p", {}, badge(row.verdict), ` ${shown(row.budget)}: ${shown(row.now)}, allowed ${shown(row.allowed)}`),
+    row.why ? h("pre", { class: "why", tabindex: "0" }, row.why.split("\n").map(shown).join("\n")) : null))];
 }
 
 // The facts of this run, and of each what baselines have instead.
@@ -114,7 +143,7 @@ function drawDetails(test) {
     ...(more.reason ? [h("p", { class: "reason" }, shown(more.reason))] : []),
     h("div", { class: "columns" },
       h("section", {}, numbers(test, more), differences("Environment", test.differences),
-        differences("Packages changed", more.packages), added(more.work)),
+        differences("Packages changed", more.packages), added(more.work), budgetsOf(test)),
       h("section", {}, h("h2", {}, "History"), historyPlot(more.history.map(([commit, ir]) =>
         ({ commit: RUN.commits[commit][0], date: RUN.commits[commit][1], ir }))))),
     ...pythonParts(more.python, more.no_python),

@@ -40,7 +40,8 @@ def render_page(data: Mapping[str, object]) -> str:
     "old" and "new", trees as lists of depth, name, self and calls in preorder. Anything but the names
     and texts may be None.
 
-    What may be left out: "notes" of the run; of a test "raw" (baseline and now, where others are
+    What may be left out: "notes" of the run, and its "budgets" (nodeid, budget, verdict, now, allowed and
+    why it is not kept: texts); of a test "raw" (baseline and now, where others are
     compared), "work" (kind, before, now), "reason" (why there is no count), "functions_left" (how many
     are not listed; in "python", too), "no_python" (why that is None), and in "python" "from_baseline".
 
@@ -52,7 +53,8 @@ def render_page(data: Mapping[str, object]) -> str:
     """
     tests = cast("Sequence[_Record]", data["tests"])
     run = {name: data[name] for name in ("title", "created", "environment")}
-    run["notes"] = data.get("notes") or []
+    for name in ("notes", "budgets"):
+        run[name] = data.get(name) or []
     run["tests"] = [{name: test.get(name) for name in _ROW} for test in tests]
     # tests share commits: each is there once
     commits: dict[tuple[object, object], int] = {}

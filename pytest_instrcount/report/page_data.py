@@ -7,9 +7,11 @@ from fractions import Fraction
 
 from pytest_instrcount.blame.blame import PythonDelta
 from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.report.budgets import budget_cells, budget_word, render_budget_failure
 from pytest_instrcount.report.history import Point
 from pytest_instrcount.report.text import run_notes
 from pytest_instrcount.report.trees import (
@@ -42,6 +44,7 @@ def page_data(
         "created": created,
         "environment": dict(sorted(summary.environment.items())),
         "notes": list(run_notes(summary)),
+        "budgets": [_budget(each) for each in summary.budgets],
         "tests": [
             {
                 **_test(result),
@@ -50,6 +53,18 @@ def page_data(
             }
             for result in summary.results
         ],
+    }
+
+
+def _budget(result: BudgetResult) -> _Record:
+    nodeid, budget, now, allowed = budget_cells(result)
+    return {
+        "nodeid": nodeid,
+        "budget": budget,
+        "verdict": "kept" if result.kept else budget_word(result),
+        "now": now,
+        "allowed": allowed,
+        "why": "" if result.kept else "\n".join(render_budget_failure(result)),
     }
 
 

@@ -18,6 +18,7 @@ from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.table import fit_table
+from pytest_instrcount.report.waiting import waiting
 from pytest_instrcount.report.words import (
     count,
     count_verdicts,
@@ -237,6 +238,7 @@ def _why(result: TestResult, width: int) -> list[str]:
         lines = ["the same call in two equal processes; most often a clock, threads, I/O or a"]
         lines.append("random number without a seed; these functions differ most:")
         lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:MOST_CAUSES]]
+        lines += waiting(result.unsteady)
         return lines if result.unsteady else _reason(result)
     return _reason(result) if result.reason else []
 

@@ -235,6 +235,7 @@ class Controller:
         "calls": lambda self, _, count: self._findings.rule_calls(count),
         "calls-failed": lambda self, _, *said: self._findings.fail_calls(*said),
         "group": lambda self, _, *said: self._findings.set_group(*said),
+        "extra-info": lambda self, _, *said: self._findings.set_extra_info(*said),
         "note": lambda self, _, line: self._findings.note(line),
         "account": _account,
     }

@@ -169,6 +169,10 @@ class SentFindings(Findings):
         """Send the group."""
         self.send("group", nodeid, group)
 
+    def set_extra_info(self, nodeid: str, extra_info: dict[str, Any]) -> None:
+        """Send what a benchmark says of itself."""
+        self.send("extra-info", nodeid, extra_info)
+
     def note(self, line: str) -> None:
         """Send the note."""
         self.send("note", line)

@@ -17,6 +17,8 @@ Counts = dict[str, int]
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty project, outside CI."""
     monkeypatch.delenv("CI", raising=False)
+    # a plugin of the tests of coroutines, which take it back
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio")
     pytester.makeini("[pytest]\n")
     return pytester
 

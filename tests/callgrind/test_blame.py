@@ -179,7 +179,9 @@ def test_stubs_leave_a_program_as_it_is() -> None:
         def once(): body([])
 
         trampolines = EvaluatorTrampolines(sys.argv[1])
-        trampolines.start(once)
+        with trampolines.learn():
+            once()
+        trampolines.start()
         found = []
         body(found)
         new = eval("lambda: body([]) or len([depth(5)])")

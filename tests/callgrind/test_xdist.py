@@ -29,7 +29,7 @@ FILE = """
     DOCUMENT = json.dumps({str(n): [n] * 3 for n in range(40)})
 
     @pytest.mark.instrcount
-    @pytest.mark.parametrize("size", range(1, 17))
+    @pytest.mark.parametrize("size", range(1, 16))
     def test_sizes(size):
         assert sum(range(size * 10)) >= 0
 
@@ -41,6 +41,10 @@ FILE = """
 
     def test_fixture(instrcount):
         assert instrcount(re.sub, "a", "b", "abc" * 50)
+
+    def test_benchmark(benchmark):
+        benchmark.group, benchmark.extra_info["sizes"] = "documents", (len(DOCUMENT), None)
+        assert benchmark(json.loads, DOCUMENT)
 
     class TestCase(unittest.TestCase):
         def setUp(self):
@@ -86,12 +90,17 @@ def test_a_suite_counts_the_same_in_every_mode(project: pytest.Pytester) -> None
 
 
 def test_an_update_writes_the_same_files(project: pytest.Pytester) -> None:
-    """Baselines, trees and tables of calls; and a check of them finds nothing."""
+    """Baselines, trees and tables of calls, and the same report; a check of them finds nothing."""
     project.makepyfile(test_0=FILE)
     folders = [project.path.parent / name for name in ("alone", "dealt")]
+    reports = []
     for folder, args in zip(folders, ([], ["-n2", "--dist=worksteal"]), strict=True):
         update = f"--instrcount-baseline-dir={folder}", "--instrcount-update-baseline"
-        report_of(project.path, *update, *args)
+        reports.append(report_of(project.path, *update, *args))
+    assert reports[0] == reports[1]
+    benchmarks = [test for test in reports[0]["tests"] if test["group"] == "documents"]
+    assert len(benchmarks) == 1
+    assert isinstance(benchmarks[0]["extra_info"]["sizes"][0], int)
     alone, dealt = (
         {path.relative_to(folder): path.read_text() for path in folder.rglob("*.json")}
         for folder in folders

@@ -125,6 +125,24 @@ def a_run(*tests: Record, title: str = "pytest-instrcount: shop") -> Record:
     }
 
 
+def with_budgets() -> Record:
+    """Two tests and their budgets: one kept, one not, and one of a test that is not there."""
+    return {
+        **a_run(a_test("a.py::test_dear"), a_test("a.py::test_well")),
+        "budgets": [
+            a_budget("a.py::test_well", "max_ratio", "kept", "0.3", "0.5"),
+            a_budget("a.py::test_dear", "max_ir", "over-budget", "25,114", "20,000"),
+            a_budget("a.py::test_gone", "scaling", "failed", "not judged", "-"),
+        ],
+    }
+
+
+def a_budget(nodeid: str, budget: str, verdict: str, now: str, allowed: str) -> Record:
+    why = "" if verdict == "kept" else f"{nodeid}: <b>too much</b>\n  make it cheaper"
+    found = {"nodeid": nodeid, "budget": budget, "verdict": verdict}
+    return {**found, "now": now, "allowed": allowed, "why": why}
+
+
 def small() -> Record:
     """Six tests with different verdicts; the first has everything."""
     counts = [131_000, 131_400, 148_000, 148_050, 149_200, 149_190, 140_000, 149_200]

@@ -510,3 +510,25 @@ class TestHostile:
         ]
         page.close()
         assert asked == [path.as_uri()]
+
+
+def test_budgets(open_page: Open) -> None:
+    """Those that are not kept come first, and the page of the test says what is to be done."""
+    page = open_page(samples.with_budgets())
+    table = page.get_by_role("region", name="Budgets")
+    lines = [row.locator("th, td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    assert [line[1:3] for line in lines] == [
+        ["max_ir", "over-budget"],
+        ["scaling", "failed"],
+        ["max_ratio", "kept"],
+    ]
+    assert lines[0][3:] == ["25,114", "20,000"]
+    assert table.get_by_role("link").all_inner_texts() == ["a.py::test_dear", "a.py::test_well"]
+    table.get_by_role("link", name="test_dear").click()
+    text = page.locator("#details").inner_text()
+    assert "max_ir: 25,114, allowed 20,000" in text
+    assert "<b>too much</b>\n  make it cheaper" in text
+    page.get_by_role("link", name="Next").click()
+    assert "max_ratio: 0.3, allowed 0.5" in page.locator("#details").inner_text()
+    assert page.locator("pre").count() == 0
+    assert open_page(samples.small()).get_by_role("region", name="Budgets").count() == 0

@@ -28,6 +28,7 @@ import pytest_instrcount.starting
 import pytest_instrcount.trace.ranges
 import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
+from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
@@ -232,6 +233,7 @@ class TestChild:
         self._warnings: list[Message] = []
         self._sink = StringIO()
         self._used = False
+        self._fixture: InstrCount | None = None
         self._counted: tuple[int, int] | None = None
 
     def run(self) -> Message:
@@ -240,7 +242,7 @@ class TestChild:
         manager.unregister(name="instrcount-run")
         manager.register(self)
         if not self._order.trace:
-            config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, self)
+            config.stash[COUNTING] = self._make_fixture
         reporter: Any = manager.getplugin("terminalreporter")
         if reporter is not None:
             reporter._tw = type(reporter)(config, self._sink)._tw
@@ -292,6 +294,18 @@ class TestChild:
 
     # What the fixture asks for.
 
+    def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
+        self._fixture = InstrCount(request.node.nodeid, self)
+        return self._fixture
+
+    async def count_awaited(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self._count(None, None, 1)
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        self.count_rounds(rounds)
+
     def count_call(
         self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
@@ -317,10 +331,11 @@ class TestChild:
         )
         problem = ""
         benchmark = self._item.stash.get(BENCHMARK, None)
-        unused = passed and benchmark is not None and not self._used and not self._order.trace
-        if passed and not self._used and not self._order.trace and not unused:
-            if "instrcount" in self._item.fixturenames:
-                problem = "the test takes the instrcount fixture and never calls it"
+        fixture, unused = self._fixture, False
+        if passed and not self._used and not self._order.trace:
+            if fixture is not None:
+                unused = benchmark is not None and not fixture.called
+                problem = "" if unused else fixture.why_uncounted()
             else:
                 self._count(None, None, 1)
         serialize = self._config.hook.pytest_report_to_serializable
@@ -334,6 +349,7 @@ class TestChild:
             "shown": self._sink.getvalue(),
             "problem": problem,
             "group": None if benchmark is None else benchmark.group,
+            "extra_info": {} if benchmark is None else plain_info(benchmark.extra_info),
             "unused": unused,
             "expected": self._used,
             "modules": self._valgrind.modules,

@@ -6,6 +6,7 @@ real ones, where they are installed.
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -333,6 +334,28 @@ def test_groups_in_the_table(project: Project) -> None:
         ],
         consecutive=True,
     )
+
+
+def test_groups_and_extra_info_in_the_report(project: Project) -> None:
+    """What a benchmark says of itself, in JSON's terms; nothing of a test that is none."""
+    project.write(
+        """
+        import pytest
+        @pytest.mark.benchmark(group="zip")
+        def test_1(benchmark):
+            benchmark.extra_info.update({"size": 3, "kind": {"a": (1, {2})}})
+            benchmark(len, "")
+            benchmark.extra_info["mean"] = benchmark.stats["mean"]
+        @pytest.mark.instrcount
+        def test_2(): pass
+        """
+    )
+    project.measure("--instrcount-report=json:r.json")
+    report = json.loads((project.path / "r.json").read_text())
+    assert [(test["group"], test["extra_info"]) for test in report["tests"]] == [
+        ("zip", {"size": 3, "kind": {"a": [1, "{2}"]}, "mean": None}),
+        (None, {}),
+    ]
 
 
 MIXED = """

@@ -488,6 +488,8 @@ def test_report_validates(suite: Project) -> None:
     assert report["tests"] == [
         {
             "nodeid": "test_it.py::test_a",
+            "group": None,
+            "extra_info": {},
             "verdict": "regressed",
             "ir": 11_000,
             "baseline_ir": 10_000,
@@ -499,6 +501,8 @@ def test_report_validates(suite: Project) -> None:
         },
         {
             "nodeid": "test_it.py::test_b",
+            "group": None,
+            "extra_info": {},
             "verdict": "failed",
             "ir": None,
             "baseline_ir": None,
@@ -510,6 +514,8 @@ def test_report_validates(suite: Project) -> None:
         },
         {
             "nodeid": "test_it.py::test_c",
+            "group": None,
+            "extra_info": {},
             "verdict": "new",
             "ir": 10_000,
             "baseline_ir": None,

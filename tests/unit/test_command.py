@@ -93,7 +93,7 @@ def test_valgrind_command() -> None:
         "--command-line-only=yes",
         "--vgdb=no",
         "--instr-atstart=no",
-        "--collect-atstart=no",
+        "--collect-atstart=yes",
         "--log-file=/tmp/log",
         "--callgrind-out-file=/tmp/scratch/dumps/out.%p",
     ):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +23,8 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.rounds: list[Rounds] = []
+        self.awaited: list[tuple[Any, ...]] = []
+        self.awaited_rounds: list[Rounds] = []
 
     def count_call(
         self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -26,6 +33,14 @@ class Recorder:
 
     def count_rounds(self, rounds: Rounds) -> None:
         self.rounds.append(rounds)
+
+    async def count_awaited(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self.awaited.append((target, tuple(args), dict(kwargs)))
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        self.awaited_rounds.append(rounds)
 
 
 @pytest.mark.parametrize("counted", [False, True])
@@ -97,13 +112,99 @@ def test_what_cannot_be_called() -> None:
     assert fixture(abs, -3) == 3
 
 
-def test_coroutine_functions() -> None:
-    """They would be created and never run."""
+async def _add(a: int, b: int = 0) -> int:
+    return a + b
 
-    async def target() -> None: ...
 
-    with pytest.raises(TypeError, match=r"coroutine function .*target"):
-        _ = InstrCount(NODEID, None)(target)
+def _later(a: int, b: int) -> Any:
+    return _add(a, b)
+
+
+class _Adder:
+    async def __call__(self, a: int, b: int = 0) -> int:
+        return a + b
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("target", [_add, _Adder(), partial(_Adder()), _later], ids=type)
+def test_coroutines(target: Callable[..., Any], counted: bool) -> None:
+    """Whatever returns a coroutine is awaited once here, and counted with the same arguments."""
+    recorder = Recorder()
+    fixture = InstrCount(NODEID, recorder if counted else None)
+    value = fixture(target, 1, b=2)
+    assert not recorder.awaited
+    assert asyncio.run(value) == 3
+    assert recorder.awaited == ([(target, (1,), {"b": 2})] if counted else [])
+    assert not recorder.calls
+
+
+def test_a_coroutine_that_raises_is_not_counted() -> None:
+    """The exception is that of whoever awaits."""
+
+    async def broken() -> None:
+        raise ValueError("x")
+
+    recorder = Recorder()
+    with pytest.raises(ValueError, match="x"):
+        asyncio.run(InstrCount(NODEID, recorder)(broken))
+    assert not recorder.awaited
+
+
+def test_a_coroutine_that_nobody_awaits() -> None:
+    """Python warns, as it does without the fixture, and whoever counts learns why there is no count."""
+    fixture = InstrCount(NODEID, Recorder())
+    assert never_awaited(fixture) == {"instrcount(_add)"}
+    assert "with _add at test_fixture.py:" in fixture.why_uncounted()
+    assert fixture.why_uncounted().endswith("write await instrcount(...)")
+    assert never_awaited(InstrCount(NODEID, None)) == {"_add"}
+
+
+def never_awaited(fixture: InstrCount) -> set[str]:
+    """Names of the coroutines that Python warns of, where nobody awaits what the fixture returns."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert fixture(_add, 1)
+        gc.collect()
+    return {re.findall("'(.*)' was never awaited", str(each.message))[0] for each in found}
+
+
+def test_a_future_is_a_value() -> None:
+    """What may have begun already is returned as it is; the call that made it is counted."""
+
+    async def test() -> None:
+        recorder = Recorder()
+        loop = asyncio.get_running_loop()
+        future = InstrCount(NODEID, recorder)(loop.create_future)
+        assert isinstance(future, asyncio.Future)
+        assert recorder.calls
+        future.cancel()
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_awaited_pedantic(counted: bool) -> None:
+    """Set-up before the call, tear-down when it has been awaited."""
+    done: list[object] = []
+    recorder = Recorder()
+
+    def set_up() -> tuple[tuple[int], dict[str, int]]:
+        done.append("setup")
+        return (1,), {"b": 2}
+
+    async def target(a: int, b: int) -> int:
+        done.append("call")
+        await asyncio.sleep(0)
+        done.append("end")
+        return a + b
+
+    fixture = InstrCount(NODEID, recorder if counted else None)
+    value = fixture.pedantic(
+        target, setup=set_up, teardown=lambda a, b: done.append((a, b)), rounds=3
+    )
+    assert asyncio.run(value) == 3
+    assert done == ["setup", "call", "end", (1, 2)]
+    assert [each.rounds for each in recorder.awaited_rounds] == ([3] if counted else [])
 
 
 def test_pedantic_in_order() -> None:

@@ -58,6 +58,8 @@ def test_report_of_two_tests() -> None:
         "tests": [
             {
                 "nodeid": "t.py::a",
+                "group": None,
+                "extra_info": {},
                 "verdict": "regressed",
                 "ir": 1020,
                 "baseline_ir": 1000,
@@ -70,6 +72,8 @@ def test_report_of_two_tests() -> None:
             },
             {
                 "nodeid": "t.py::b",
+                "group": None,
+                "extra_info": {},
                 "verdict": "failed",
                 "ir": None,
                 "baseline_ir": None,
@@ -109,7 +113,8 @@ def test_values_are_plain() -> None:
     """No enum and no fraction is left for a reader to trip over."""
     (test,) = entries_of(RunSummary((MOVED,), {}))
     assert [type(value) for value in test.values()] == [
-        *(str, str, int, int, int, float, float, float, str, list, type(None), dict, dict)
+        *(str, type(None), dict, str, int, int, int, float, float, float, str, list),
+        *(type(None), dict, dict),
     ]
 
 

@@ -47,7 +47,7 @@ ROOMS = (
     {"fixture"},
     {"options", "stash", "hookspec"},
     {"account"},
-    {"atomic", "body", "errors", "git", "unobeyed"},
+    {"atomic", "body", "errors", "git", "subtests", "unobeyed"},
     {""},
 )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
@@ -39,6 +40,16 @@ class Evil:
 def test_a_measurement_arrives_as_it_was() -> None:
     message = "counted", MEASUREMENT, Limit(Fraction(1, 100), None), None
     assert unpack(pack(*message)) == message
+
+
+def test_what_a_benchmark_says_of_itself_arrives() -> None:
+    """Whatever the test put there: JSON's terms are no class of their own."""
+    said = plain_info({"size": 3, "path": Path("a"), 1: (None, 0.5, {2})})
+    assert unpack(pack("extra-info", "test_x.py::test_a", said))[-1] == {
+        "size": 3,
+        "path": repr(Path("a")),
+        "1": [None, 0.5, "{2}"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import html.parser
 import json
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from importlib import resources
 from typing import Any
 
@@ -15,7 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_instrcount.gate.budget import BudgetResult, CeilingResult, ScalingResult, Unjudged
+from pytest_instrcount.gate.records import RunSummary
+from pytest_instrcount.gate.scaling import parse_growth
 from pytest_instrcount.report.page import render_page
+from pytest_instrcount.report.page_data import page_data
 from tests.page import samples
 
 
@@ -124,12 +129,42 @@ def test_what_is_not_known_may_be_left_out() -> None:
     }
 
 
+def test_budgets_are_those_of_the_terminal() -> None:
+    """In the same words, with what is to be done where one is not kept."""
+    counts = {size: Fraction(size * size) for size in (256, 1024, 4096)}
+    growth, allowed = parse_growth("n^2"), parse_growth("n")
+    budgets: tuple[BudgetResult, ...] = (
+        CeilingResult("a.py::test_a", Fraction(20_000), 20_000),
+        ScalingResult("a.py::test_b[4096]", counts, growth, allowed),
+        Unjudged("a.py::test_c", "max_ratio", "ratio-unmeasured", "no <i>", "run it"),
+    )
+    summary = RunSummary((), {}, budgets=budgets)
+    kept, over, unjudged = Page(render_page(page_data(summary, {}, ""))).blocks["run"]["budgets"]
+    assert kept == {
+        "nodeid": "a.py::test_a",
+        "budget": "max_ir",
+        "verdict": "kept",
+        "now": "20,000",
+        "allowed": "20,000",
+        "why": "",
+    }
+    assert (over["verdict"], over["now"], over["allowed"]) == ("over-budget", "n^2", "n")
+    assert "grows like n^2 with the size, worse than n [over-budget]\n" in over["why"]
+    assert re.search(r"4096 +16,777,216 +", over["why"])
+    assert (unjudged["verdict"], unjudged["now"]) == ("failed", "not judged")
+    assert unjudged["why"].endswith("no <i> [ratio-unmeasured]\n  fix: run it")
+
+
 def test_the_title_is_escaped() -> None:
     page = render_page(samples.a_run(title="<b>&\udc80\u202e"))
     assert "<title>&lt;b&gt;&amp;&#56448;&#8238;</title>" in page
 
 
-@pytest.mark.parametrize("data", [samples.small(), samples.hostile()], ids=["small", "hostile"])
+@pytest.mark.parametrize(
+    "data",
+    [samples.small(), samples.hostile(), samples.with_budgets()],
+    ids=["small", "hostile", "budgets"],
+)
 def test_names_make_no_elements(data: dict[str, Any]) -> None:
     """The elements are those of an empty run, and a block for each test."""
     empty, page = Page(render_page(samples.a_run())), Page(render_page(data))

@@ -46,6 +46,14 @@ def test_aarch64(counts_none: bool) -> None:
     assert aarch64_code(WORDS, counts_none=counts_none) == expected
 
 
+def test_requests_in_a_row() -> None:
+    """Each is asked for before the one return."""
+    first, second = (x86_64_code(words, counts_none=False) for words in (1, WORDS))
+    assert x86_64_code(1, WORDS, counts_none=False) == first[: -len(hexa("4889f8 c3"))] + second
+    first, second = (aarch64_code(words, counts_none=False) for words in (1, WORDS))
+    assert aarch64_code(1, WORDS, counts_none=False) == first[:-4] + second
+
+
 @pytest.mark.parametrize("words", [0, 1, 0xFFFF, 0x1_0000, 2**48 - 16, 2**64 - 1])
 def test_aarch64_addresses(words: int) -> None:
     """The four halves of any address come together again."""

@@ -485,6 +485,31 @@ def test_failed(reason: str, lines: list[str]) -> None:
     assert render_failure(failed, UPDATE) == lines
 
 
+@pytest.mark.parametrize(
+    ("unsteady", "hint"),
+    [
+        (("ceval.c:_PyEval_EvalFrameDefault", "obmalloc.c:PyObject_Malloc"), None),
+        (("heapq.c:siftup", "__select_error", "pthread_mutex_lock"), None),
+        (("epoll_wait",), "an event loop turned more often"),
+        (
+            ("__poll [libc]", "pthread_cond_timedwait@@GLIBC_2.3.2"),
+            "an event loop turned more often",
+        ),
+        (("selectmodule.c:select_epoll_poll_impl.isra.0",), "an event loop turned more often"),
+        (("obmalloc.c:f", "pthread_cond_timedwait@@GLIBC_2.3.2"), "threads waited for each other"),
+        (("sem_clockwait@GLIBC_2.30",), "threads waited for each other"),
+        (("start_thread",), "threads waited for each other"),
+    ],
+)
+def test_nondeterministic_says_what_waits(unsteady: tuple[str, ...], hint: str | None) -> None:
+    """Behind the functions that differ, where they tell; else nothing is guessed."""
+    given = dataclasses.replace(result(Verdict.nondeterministic), unsteady=unsteady)
+    lines = [line.strip() for line in render_failure(given, UPDATE)]
+    after = lines[lines.index(unsteady[-1]) + 1 :]
+    assert len(after) == (2 if hint else 0)
+    assert hint is None or after[0].startswith(hint)
+
+
 def test_nondeterministic() -> None:
     """Two counts of one thing."""
     lines = render_failure(

@@ -1,0 +1,61 @@
+"""The same random numbers in each repetition, and the process whose repetitions they are."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+#: The generator behind the functions of ``random``, and its own C method of seeding: what
+#: ``random.seed(0)`` comes to, with fewer instructions for Valgrind to translate.
+_generator: Any = getattr(random.seed, "__self__")  # noqa: B009 - no type knows it
+_seed_generator = super(random.Random, _generator).seed
+
+
+#: The process that repeats. A test that forks and returns twice would repeat in both, and fork
+#: again in both; the copy ends where the next repetition begins.
+_repeating = [0]
+
+
+def repeat_here() -> None:
+    """From now on it is this process that repeats."""
+    _repeating[0] = os.getpid()
+
+
+def seed_random() -> None:
+    """Give ``random``, and NumPy's if it is loaded, the same numbers in each repetition."""
+    if os.getpid() != _repeating[0]:
+        os._exit(0)
+    _seed_generator(0)
+    _generator.gauss_next = None
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(0)
+    seed_trio()
+
+
+def seed_trio() -> None:
+    """Give trio the same order of tasks; it shuffles those that are ready by a generator of its own."""
+    trio_run: Any = sys.modules.get("trio._core._run")
+    if trio_run is not None:
+        trio_run._r.seed(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomState:
+    """The state of the generators that ``seed_random`` changes, to be put back."""
+
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def save(cls) -> RandomState:
+        numpy_random = sys.modules.get("numpy.random")
+        return cls(random.getstate(), None if numpy_random is None else numpy_random.get_state())
+
+    def restore(self) -> None:
+        random.setstate(self.python)
+        if self.numpy is not None:
+            sys.modules["numpy.random"].set_state(self.numpy)

@@ -1,0 +1,125 @@
+"""``unittest.TestCase`` under real Valgrind: the method is counted, and nothing around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.valgrind
+
+SUITE = """
+import asyncio, unittest, pytest
+
+def crunch(n):
+    return sum(i * i for i in range(n))
+
+@pytest.mark.instrcount
+class TestPlain(unittest.TestCase):
+    def setUp(self):
+        self.sizes = [1000]
+
+    def test_it(self):
+        self.assertGreater(crunch(self.sizes.pop()), 0)
+
+class TestDear(TestPlain):
+    made = []
+
+    @classmethod
+    def setUpClass(cls):
+        cls.made.append(crunch(20_000))
+
+    @classmethod
+    def tearDownClass(cls):
+        assert len(cls.made) == 1
+        crunch(20_000)
+
+    def setUp(self):
+        super().setUp()
+        crunch(20_000)
+        self.addCleanup(crunch, 20_000)
+
+    def tearDown(self):
+        assert not self.sizes  # made anew for each repetition
+        crunch(20_000)
+
+class TestMethods(unittest.TestCase):
+    def test_unmarked(self):
+        crunch(1000)
+
+    @pytest.mark.instrcount
+    def test_whole(self):
+        for n in range(5):
+            self.assertGreater(crunch(1000 + n), 0)
+
+    @pytest.mark.instrcount
+    def test_in_blocks(self):
+        for n in range(5):
+            with self.subTest(n=n):
+                self.assertGreater(crunch(1000 + n), 0)
+
+    @pytest.mark.instrcount
+    def test_failing_block(self):
+        for n in range(3):
+            with self.subTest(n=n):
+                self.assertNotEqual(n, 1)
+
+@pytest.mark.instrcount
+class TestNoVerdict(unittest.TestCase):
+    @unittest.skip("not here")
+    def test_skipped(self):
+        crunch(1000)
+
+    def test_skips_itself(self):
+        crunch(1000)
+        self.skipTest("not now")
+
+    @unittest.expectedFailure
+    def test_expected(self):
+        self.fail()
+
+    @unittest.expectedFailure
+    def test_unexpected(self):
+        crunch(1000)
+
+@pytest.mark.instrcount
+class TestAsync(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        self.sizes = [1000]
+
+    async def test_it(self):
+        await asyncio.sleep(0)
+        self.assertGreater(crunch(self.sizes.pop()), 0)
+
+class TestDearAsync(TestAsync):
+    async def asyncSetUp(self):
+        await super().asyncSetUp()
+        self.addAsyncCleanup(self.asyncTearDown)
+        crunch(20_000)
+
+    async def asyncTearDown(self):
+        assert not self.sizes
+        crunch(20_000)
+"""
+
+
+def test_a_method_is_counted_alone(
+    project: pytest.Pytester, run: Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
+) -> None:
+    """Neither set-up, tear-down and cleanups nor ``subTest`` cost anything, whatever they do."""
+    project.makepyfile(test_cases=SUITE)
+    result, tests = run("-rA")
+    # pytest 9 has the test of a failed block pass, and tells of the block apart
+    passed = 7 + ("SUBFAILED" in result.stdout.str())
+    result.assert_outcomes(passed=passed, failed=2, skipped=2, xfailed=1)
+    ir = {nodeid.partition("::")[2]: test["ir"] for nodeid, test in tests.items()}
+    assert ir.keys() == {
+        *("TestPlain::test_it", "TestDear::test_it"),
+        *("TestAsync::test_it", "TestDearAsync::test_it"),
+        *("TestMethods::test_whole", "TestMethods::test_in_blocks"),
+    }
+    assert ir["TestDear::test_it"] == ir["TestPlain::test_it"]
+    assert 0.99 < ir["TestDearAsync::test_it"] / ir["TestAsync::test_it"] < 1.01
+    assert abs(ir["TestMethods::test_in_blocks"] - ir["TestMethods::test_whole"]) < 5 * 4_000
+    assert 4.5 < ir["TestMethods::test_whole"] / ir["TestPlain::test_it"] < 5.5
