@@ -1,4 +1,4 @@
-"""``python -m pytest_instrcount``: what can be done without a test run, and without Valgrind."""
+"""``python -m pytest_instrcount``: the commands beside pytest."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest_instrcount
 from pytest_instrcount.comparing import compare_paths
+from pytest_instrcount.doctor.command import add_doctor
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.keeping import keep_bundled
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     history.set_defaults(run=_history)
     _add_compare(commands)
     _add_merge(commands)
+    add_doctor(commands)
     return parser
 
 

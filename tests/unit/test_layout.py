@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "pytest_instrcount"
 #: From the top down; a module may import what stands in a later line, or in its own.
 ROOMS = (
     {"__main__", "cli"},
+    {"doctor"},
     {"plugin", "xdist"},
     {"session"},
     {"counting", "gating"},
@@ -53,6 +54,7 @@ ROOMS = (
 
 KNOW_PYTEST = {
     "accounting",
+    "doctor.project",
     "budgeting",
     "adopting.hooks",
     "asking",
