@@ -15,7 +15,7 @@ from pytest_instrcount import facts, replay
 from pytest_instrcount.account.book import count, current, timed
 from pytest_instrcount.account.records import MeasurementRecord
 from pytest_instrcount.adopting.hooks import group_of
-from pytest_instrcount.asking import ask_for_limit, consult
+from pytest_instrcount.asking import consult
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
 from pytest_instrcount.commands import Commands
@@ -31,13 +31,13 @@ from pytest_instrcount.measuring import (
     measurement_of,
     order_for,
 )
+from pytest_instrcount.planning import plan_measured
 from pytest_instrcount.replay import Place
 from pytest_instrcount.report.words import percent
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import MARKER, Settings, settings_for_item
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings, start_zygote
 from pytest_instrcount.stash import is_traced
-from pytest_instrcount.unobeyed import unobeyed
 
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
@@ -91,7 +91,7 @@ class Counting:
         self._tracing: TracedTests | None = None
         self._numbers: dict[str, int] = {}
         self._chosen: dict[str, Settings] = {}
-        self._items: dict[str, pytest.Item] = {}
+        self._items: dict[str, pytest.Function] = {}
         self._passed: set[str] = set()
         self._owner = os.getpid()
 
@@ -127,25 +127,9 @@ class Counting:
         if self._zygote is None:
             return
         self._prepare(session.items)
-        mistakes = []
-        for item in session.items:
-            if item.get_closest_marker(MARKER) is None:
-                continue
-            settings, wrong = settings_for_item(item, self._settings, ask_for_limit)
-            mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
-            if not isinstance(item, pytest.Function):
-                mistakes.append(f"{item.nodeid}: only Python test functions can be measured")
-            elif item.nodeid not in self._chosen:
-                self._chosen[item.nodeid] = settings
-                self._items[item.nodeid] = item
-                self._findings.expect(Place.of(item))
-        mistakes += self._findings.budgets.plan(
-            session.items, {nodeid: chosen.budget for nodeid, chosen in self._chosen.items()}
-        )
-        if mistakes:
-            raise pytest.UsageError(
-                unobeyed("\n".join(["instrcount: wrong markers [marker]", *mistakes]))
-            )
+        planned = plan_measured(session.items, self._settings, self._findings)
+        self._items = {nodeid: item for nodeid, (item, _) in planned.items()}
+        self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
         self._plan_traced(session.items)
         self._selection.note_measured(self._chosen)
         if not self._chosen:

@@ -35,6 +35,7 @@ from pytest_instrcount.report.calls import explain_by_calls, render_calls_failur
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.trees import OF_TREES, with_notes_on_trees
+from pytest_instrcount.report.words import IR, UNIT_FACT
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import OTHER_SIDE
@@ -154,7 +155,7 @@ class Gate:
             self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
             self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
         for budget in findings.budgets.judge():
-            text = "\n".join(render_budget_failure(budget))
+            text = "\n".join(render_budget_failure(budget, self._unit))
             self._report_verdict(budget.nodeid, budget_word(budget), text)
         findings.notes += keeper.notes()
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
@@ -171,6 +172,10 @@ class Gate:
                 "instrcount: this run compared no test with a baseline, and CI is set "
                 f"[nothing-compared]\n  fix: {fix}"
             )
+
+    @property
+    def _unit(self) -> str:
+        return self._rulings.environment.get(UNIT_FACT, IR)
 
     def _check_jumps(self) -> None:
         """Raise InstrcountError "reason" where an update needs one and has none."""

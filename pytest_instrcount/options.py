@@ -17,6 +17,8 @@ ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
 REPORT_TYPES = ("json", "html", "markdown", "markdown-append", "speedscope", "collapsed")
 BACKENDS = ("auto", "monitoring", "setprofile")
+#: What counts.
+COUNTERS = ("callgrind", "auto", "bytecode")
 
 #: Set on the options of the pytest inside: whether benchmarks are adopted.
 ADOPTS = "adopts_benchmarks"
@@ -234,6 +236,12 @@ def add_options(parser: pytest.Parser) -> None:
         "instrcount-trace-backend",
         "How calls are traced: auto, monitoring (3.12 and later) or setprofile (default: auto)",
         choices=BACKENDS,
+    )
+    add_with_ini(
+        "instrcount-backend",
+        "What counts: callgrind; auto: callgrind, or nothing where there is no Valgrind; bytecode: "
+        "a rough local gate without Valgrind (default: callgrind)",
+        choices=COUNTERS,
     )
     add_with_ini(
         "instrcount-valgrind",

@@ -75,8 +75,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
         watch_run(config)
     if wants_to_measure(config):
+        from pytest_instrcount.backend import BYTECODE, NOTHING, choose_backend
+
+        backend = choose_backend(config)
+        if backend == NOTHING:
+            return
         # the controller of pytest-xdist measures nothing, and its workers write nothing
-        if hasattr(config, "workerinput"):
+        if backend == BYTECODE:
+            from pytest_instrcount.bytecode.run import start_counting as start
+        elif hasattr(config, "workerinput"):
             from pytest_instrcount.xdist.worker import start_worker as start
         elif getattr(config.option, "dist", "no") != "no":
             from pytest_instrcount.xdist.controller import start_controller as start

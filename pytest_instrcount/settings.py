@@ -21,6 +21,7 @@ from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.options import (
     BLAME,
+    COUNTERS,
     DEFAULT_TIMEOUT,
     IMPROVED,
     INCOMPARABLE,
@@ -61,6 +62,7 @@ class Settings:
     timings: bool
     timings_csv: Path | None
     debug: Path | None
+    backend: str
     valgrind: str
     timeout: float
     warmup: int | None
@@ -193,6 +195,7 @@ def load_settings(config: pytest.Config) -> Settings:
         timings=config.getoption("instrcount_timings"),
         timings_csv=config.invocation_params.dir / timings_csv if timings_csv else None,
         debug=config.invocation_params.dir / debug if debug else None,
+        backend=given.choice("instrcount_backend", COUNTERS),
         valgrind=given.value("instrcount_valgrind") or "valgrind",
         timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
         warmup=given.checked("instrcount_warmup", parse_warmup, None),

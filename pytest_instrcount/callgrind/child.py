@@ -48,7 +48,8 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-_prctl = ctypes.CDLL(None, use_errno=True).prctl
+# this module is imported on other systems, too, by those who repeat a call and count something else
+_prctl: Any = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
 
 
 def end() -> None:

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -18,6 +18,9 @@ from pytest_instrcount.callgrind.seeding import repeat_here, seed_random
 from pytest_instrcount.stash import TRACE
 from pytest_instrcount.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
+
+if TYPE_CHECKING:
+    from pytest_instrcount.bytecode.counter import BytecodeCounter
 
 #: Modules whose hooks around a phase do nothing to a plain test.
 _INDIFFERENT = (
@@ -70,7 +73,7 @@ class Repeater:
         parent: Any = item.parent
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
 
-    def count_call(self, counter: Counter) -> None:
+    def count_call(self, counter: Counter | BytecodeCounter) -> None:
         """Count the test by calling it, in this process: nothing is to be finalised after it."""
         target, values = self.item.obj, self._parameters()
         counter.attempt(
@@ -80,7 +83,7 @@ class Repeater:
             last=True,
         )
 
-    def count_phases(self, counter: Counter) -> None:
+    def count_phases(self, counter: Counter | BytecodeCounter) -> None:
         """Count the test function within all of pytest's phases, in a fork."""
         counter.fork(lambda: counter.count(self._repeat_phases, apart=True))
 

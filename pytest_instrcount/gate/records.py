@@ -55,6 +55,8 @@ class TestResult:
     ends: tuple[Fraction, Fraction] | None = None
     #: the smallest growth that is told from noise, as a fraction; None if not known
     detects: Fraction | None = None
+    #: what is counted: "Ir", instructions, or another word
+    unit: str = "Ir"
     #: how many calls were counted
     calls: int = 1
     #: kind of noise -> what was taken out of the count, over all counted calls

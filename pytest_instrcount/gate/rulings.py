@@ -154,6 +154,7 @@ class Rulings:
         if passed and verdict in (Verdict.unchanged, Verdict.improved):
             verdict = Verdict.regressed
         result = measured_result(measurement, found, comparison, verdict, limit)
+        result = replace(result, unit=self.environment.get("unit", result.unit))
         if passed:
             result = replace(result, allocs_limit=allocs)
         if not self.trees:

@@ -14,7 +14,7 @@ from pytest_instrcount.gate.budget import (
 )
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.report.table import fit_table
-from pytest_instrcount.report.words import count, percent, quotient, short_name
+from pytest_instrcount.report.words import IR, count, percent, quotient, short_name
 
 #: The word of a failure, in the place of a verdict; where nothing could be judged, the other.
 OVER_BUDGET = "over-budget"
@@ -64,8 +64,8 @@ def budget_cells(result: BudgetResult) -> tuple[str, str, str, str]:
     return result.nodeid, result.budget, "not judged", "-"
 
 
-def render_budget_failure(result: BudgetResult, width: int = 80) -> list[str]:
-    """The text of the failed report of a budget; the first line says it all.
+def render_budget_failure(result: BudgetResult, unit: str = IR) -> list[str]:
+    """The text of the failed report of a budget; the first line says it all. ``unit``: what is counted.
 
     >>> render_budget_failure(CeilingResult("t.py::test_a", Fraction(25), 20))[0]
     'test_a: Ir 25 a call, over its max_ir of 20 by 5 (+25 %) [over-budget]'
@@ -74,13 +74,16 @@ def render_budget_failure(result: BudgetResult, width: int = 80) -> list[str]:
     if isinstance(result, Unjudged):
         why = f"{name}: its {result.budget} cannot be judged: {result.why} [{result.slug}]"
         return [printable(why), f"  fix: {printable(result.fix)}"]
-    return [f"{name}: {_what(result)} [{OVER_BUDGET}]", *(f"  {each}" for each in _why(result))]
+    return [
+        f"{name}: {_what(result, unit)} [{OVER_BUDGET}]",
+        *(f"  {each}" for each in _why(result, unit)),
+    ]
 
 
-def _what(result: CeilingResult | RatioResult | ScalingResult) -> str:
+def _what(result: CeilingResult | RatioResult | ScalingResult, unit: str) -> str:
     if isinstance(result, ScalingResult):
         return f"grows like {result.growth} with the size, worse than {result.allowed}"
-    ir = f"Ir {quotient(result.ir)} a call"
+    ir = f"{unit} {quotient(result.ir)} a call"
     if isinstance(result, CeilingResult):
         return f"{ir}, over its max_ir of {count(result.most)} by {_over(result.ir, result.most)}"
     most = result.most * result.other_ir
@@ -88,19 +91,19 @@ def _what(result: CeilingResult | RatioResult | ScalingResult) -> str:
     return f"{ir}, over {other} ({quotient(most)}) by {_over(result.ir, most)}"
 
 
-def _why(result: CeilingResult | RatioResult | ScalingResult) -> list[str]:
+def _why(result: CeilingResult | RatioResult | ScalingResult, unit: str) -> list[str]:
     if isinstance(result, CeilingResult):
         return [_STANDS, "make the test cheaper, or raise max_ir in its marker"]
     if isinstance(result, RatioResult):
         share = _share(result.ir / result.other_ir, result.most)
-        other = f"{printable(result.other)}: Ir {quotient(result.other_ir)} a call"
+        other = f"{printable(result.other)}: {unit} {quotient(result.other_ir)} a call"
         change = "make the test cheaper, or raise max_ratio in its marker"
         return [f"it is {share} of {other}", _STANDS, change]
     rows = [
         (str(size), quotient(ir), quotient(expected))
         for (size, ir), expected in zip(result.counts.items(), _expected(result))
     ]
-    lines = fit_table(("size", "Ir a call", f"if {result.allowed}"), rows, 60)
+    lines = fit_table(("size", f"{unit} a call", f"if {result.allowed}"), rows, 60)
     return [
         *lines,
         _STANDS,

@@ -20,6 +20,7 @@ from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.waiting import waiting
 from pytest_instrcount.report.words import (
+    IR,
     count,
     count_verdicts,
     cut_left,
@@ -193,7 +194,7 @@ def render_failure(result: TestResult, update_command: str, width: int = 80) -> 
 def _what(result: TestResult) -> str:
     verdict = result.verdict
     if verdict is Verdict.new:
-        return f"no baseline to compare with (Ir {count(result.ir)}) [baseline-missing]"
+        return f"no baseline to compare with ({result.unit} {count(result.ir)}) [baseline-missing]"
     if verdict is Verdict.incomparable:
         other = "the baseline was made in another environment or way [baseline-incomparable]"
         return _reason(result)[0] or other
@@ -211,7 +212,7 @@ def _change(result: TestResult) -> str:
     else:
         delta = str(result.verdict)
     before, now = result.compared_ir
-    kind = "denoised Ir" if result.is_denoised else "Ir"
+    kind = f"denoised {result.unit}" if result.is_denoised else result.unit
     counts = f"{kind} {count(before)} -> {count(now)} ({delta}, limit {result.limit})"
     if result.allocs_limit is None:
         return counts
@@ -235,7 +236,8 @@ def _why(result: TestResult, width: int) -> list[str]:
     if verdict is Verdict.failed:
         return _reason(result)[1:]
     if verdict is Verdict.nondeterministic:
-        lines = ["the same call in two equal processes; most often a clock, threads, I/O or a"]
+        where = "in two equal processes" if result.unit == IR else "twice, in this process"
+        lines = [f"the same call {where}; most often a clock, threads, I/O or a"]
         lines.append("random number without a seed; these functions differ most:")
         lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:MOST_CAUSES]]
         lines += waiting(result.unsteady)
@@ -252,7 +254,8 @@ def _denoised_line(result: TestResult) -> list[str]:
         return [seen]
     before, now = result.baseline_ir, result.ir
     delta = f" ({percent(Fraction(now, before) - 1)})" if before and now is not None else ""
-    return [f"with layout noise: Ir {count(before)} -> {count(now)}{delta}; {seen}"]
+    counts = f"{result.unit} {count(before)} -> {count(now)}{delta}"
+    return [f"with layout noise: {counts}; {seen}"]
 
 
 def _reason(result: TestResult) -> list[str]:

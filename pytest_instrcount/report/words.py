@@ -10,6 +10,11 @@ from fractions import Fraction
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 
+#: The fact of an environment that says what is counted, where it is not ``IR``.
+UNIT_FACT = "unit"
+#: Instructions read, as Callgrind counts them.
+IR = "Ir"
+
 _LARGEST_PERCENT = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))

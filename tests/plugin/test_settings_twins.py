@@ -28,6 +28,7 @@ TWINS: list[tuple[str, str, str, Any, Any]] = [
     ("instrcount_missing", "fail", "missing", "fail", "auto"),
     ("instrcount_incomparable", "fail", "incomparable", "fail", "warn"),
     ("instrcount_improved", "fail", "improved", "fail", "note"),
+    ("instrcount_backend", "bytecode", "backend", "bytecode", "callgrind"),
     ("instrcount_valgrind", "/opt/valgrind", "valgrind", "/opt/valgrind", "valgrind"),
     ("instrcount_timeout", "2.5", "timeout", 2.5, 600.0),
     ("instrcount_warmup", "0", "warmup", 0, None),
@@ -50,7 +51,9 @@ def test_each_option_has_an_ini_twin(
     assert getattr(settings_of(project), attribute) == default
     assert getattr(settings_of(project, ini=f"{name} = {text}"), attribute) == value
     assert getattr(settings_of(project, option), attribute) == value
-    other = {"fail": "note", "failing": "missing", "process": "fork"}.get(text, "3")
+    other = {"fail": "note", "failing": "missing", "process": "fork", "bytecode": "auto"}.get(
+        text, "3"
+    )
     if attribute == "incomparable":
         other = "warn"
     elif attribute == "max_delta":

@@ -16,10 +16,12 @@ PACKAGE = Path(__file__).parents[2] / "pytest_instrcount"
 ROOMS = (
     {"__main__", "cli"},
     {"doctor"},
-    {"plugin", "xdist"},
+    {"plugin", "xdist", "bytecode.run"},
+    {"backend"},
     {"session"},
     {"counting", "gating"},
     {"tracing.run"},
+    {"planning"},
     {"measuring", "starting", "blaming", "bundling", "against", "merging", "comparing", "looking"},
     {"accounting"},
     {"findings"},
@@ -43,6 +45,7 @@ ROOMS = (
     {"trace", "trace.export"},
     {"counts.timer"},
     {"facts"},
+    {"bytecode"},
     {"counts"},
     {"callgrind"},
     {"fixture"},
@@ -54,6 +57,9 @@ ROOMS = (
 
 KNOW_PYTEST = {
     "accounting",
+    "backend",
+    "bytecode.run",
+    "planning",
     "doctor.project",
     "budgeting",
     "adopting.hooks",

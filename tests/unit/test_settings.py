@@ -87,6 +87,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
         timings=False,
         timings_csv=None,
         debug=None,
+        backend="callgrind",
         valgrind="valgrind",
         timeout=1.0,
         warmup=None,

@@ -1,0 +1,197 @@
+"""Counting executed byte code with ``sys.monitoring`` (3.12+), around repetitions of one call.
+
+A byte code is no instruction of a processor: it can cost a nanosecond or a second, and what C code
+does is not seen at all. It depends on the version of Python, and on nothing of the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+from pytest_instrcount.callgrind.child import (
+    RandomState,
+    Repeat,
+    repeat_call,
+    repeat_here,
+    repeat_round,
+)
+from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.fixture import Rounds
+
+#: The first call has run by then; another fills what is left of its caches.
+WARMUP = 2
+CALLS = 1
+
+#: Ours alone: 0 is for debuggers, 1 for coverage, 5 for optimizers; tracers of ours take 4 first.
+_TOOL_IDS = (3, 4, 2)
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+_monitoring: Any = getattr(sys, "monitoring", None)
+
+
+def _nothing() -> None:
+    """In the place of a switch."""
+
+
+class Instructions:
+    """Counts by code object, between ``on`` and ``off``; the code of this package is left out."""
+
+    def __init__(self) -> None:
+        self._ir: dict[int, int] = {}
+        self._calls: dict[int, int] = {}
+        #: what is counted by its address must not be another's
+        self._codes: dict[int, CodeType] = {}
+        self._tool = next(each for each in _TOOL_IDS if _monitoring.get_tool(each) is None)
+        events = _monitoring.events
+        self._events = events.INSTRUCTION | events.PY_START
+
+    def __enter__(self) -> Instructions:
+        _monitoring.use_tool_id(self._tool, "pytest-instrcount-bytecode")
+        events = _monitoring.events
+        _monitoring.register_callback(self._tool, events.INSTRUCTION, self._instruction)
+        _monitoring.register_callback(self._tool, events.PY_START, self._start)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.off()
+        for event in (_monitoring.events.INSTRUCTION, _monitoring.events.PY_START):
+            _monitoring.register_callback(self._tool, event, None)
+        _monitoring.free_tool_id(self._tool)
+
+    def on(self) -> None:
+        """From now on it is counted, in all threads."""
+        _monitoring.set_events(self._tool, self._events)
+
+    def off(self) -> None:
+        """No longer."""
+        _monitoring.set_events(self._tool, 0)
+
+    def take(self) -> Profile:
+        """What was counted since the last time, by function."""
+        rows: dict[str, Row] = {}
+        for address, ir in self._ir.items():
+            code = self._codes[address]
+            if not code.co_filename.startswith(_HERE):
+                name = name_of(code)
+                before = rows.get(name, Row(0, 0))
+                calls = self._calls.get(address, 0)
+                rows[name] = Row(before.ir + ir, before.calls + calls)
+        self._ir.clear()
+        self._calls.clear()
+        self._codes.clear()
+        return Profile(sum(row.ir for row in rows.values()), rows)
+
+    def _instruction(self, code: CodeType, offset: int) -> None:
+        address = id(code)
+        try:
+            self._ir[address] += 1
+        except KeyError:
+            self._ir[address] = 1
+            self._codes[address] = code
+
+    def _start(self, code: CodeType, offset: int) -> None:
+        address = id(code)
+        self._calls[address] = self._calls.get(address, 0) + 1
+
+
+def name_of(code: CodeType) -> str:
+    """``file.py:qualified.name``, without the folder: a checkout can be anywhere.
+
+    >>> name_of(name_of.__code__)
+    'counter.py:name_of'
+    """
+    qualname: str = getattr(code, "co_qualname", code.co_name)
+    return f"{os.path.basename(code.co_filename)}:{qualname}"
+
+
+class BytecodeCounter:
+    """Counts the repetitions of one call, twice; what ``callgrind.child.Counter`` is to Callgrind.
+
+    ``warmup`` and ``calls`` are what the user or the baseline says, None where neither does. All
+    happens in this very process: what a repetition leaves behind is there for the next test.
+    """
+
+    def __init__(self, warmup: int | None, calls: int | None) -> None:
+        self._warmup, self._calls = warmup, calls
+        #: whether something was counted, or failed to be
+        self.used = False
+        #: warm-up calls and counted calls
+        self.counted: tuple[int, int] | None = None
+        #: the two counts; of unchanged work they are the same
+        self.profiles: tuple[Profile, Profile] | None = None
+        #: why there is no count
+        self.error: BaseException | None = None
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Count ``target(*args, **kwargs)``."""
+        call = target, tuple(args), dict(kwargs)
+        self.attempt(
+            lambda: self.count(
+                lambda times, before, after: repeat_call(times, before, after, *call)
+            )
+        )
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        """Count the calls of ``pedantic``."""
+        self.attempt(
+            lambda: self.count(
+                lambda times, before, after: repeat_round(times, before, after, rounds),
+                warmup=rounds.warmup_rounds,
+                calls=rounds.rounds,
+                iterations=rounds.iterations,
+            )
+        )
+
+    def fork(self, work: Callable[[], None]) -> None:
+        """Do the counting here: not every system has a fork."""
+        self.attempt(work)
+
+    def attempt(self, work: Callable[[], None], *, last: bool = False) -> None:
+        """Do the counting, with its output shown to nobody; keep what is raised."""
+        self.used = True
+        hidden = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden):
+                work()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # outcomes of pytest are no Exceptions
+            self.error = error
+
+    def count(
+        self,
+        repeat: Repeat,
+        *,
+        warmup: int | None = None,
+        calls: int | None = None,
+        iterations: int = 1,
+        apart: bool = False,
+    ) -> None:
+        """Repeat uncounted, then counted, and once more; the collector rests meanwhile."""
+        wishes = (warmup, self._warmup, WARMUP), (calls, self._calls, CALLS)
+        warmup, calls = (next(each for each in row if each is not None) for row in wishes)
+        repeat_here()
+        state, collecting = RandomState.save(), gc.isenabled()
+        try:
+            with Instructions() as instructions:
+                repeat(warmup, _nothing, _nothing)
+                gc.collect()
+                gc.disable()
+                repeat(calls, instructions.on, instructions.off)
+                first = instructions.take()
+                repeat(calls, instructions.on, instructions.off)
+                self.profiles = first, instructions.take()
+        finally:
+            if collecting:
+                gc.enable()
+            state.restore()
+        self.counted = warmup, calls * iterations
