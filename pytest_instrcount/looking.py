@@ -13,7 +13,7 @@ from pytest_instrcount.gate.folder import StoredFile, read_folder
 from pytest_instrcount.gate.names import printable, shown_path
 from pytest_instrcount.report.past import Past, read_past
 from pytest_instrcount.report.stored import render_stored, render_table_of_calls
-from pytest_instrcount.report.words import count, percent
+from pytest_instrcount.report.words import IR, UNIT_FACT, count, percent
 
 FOLDER = "instrcount_baselines"
 _MOST_NAMES = 5
@@ -102,7 +102,8 @@ def _history(past: Past, file: StoredFile) -> list[str]:
         delta = "" if not before else percent(Fraction(ir, before) - 1)
         lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {reason}".rstrip())
         before = ir
-    said = [f"  {'commit':<15} {'date':<10} {'Ir a call':>15}  {'delta':>8}  reason"]
+    unit = f"{file.content.environment.get(UNIT_FACT, IR)} a call"
+    said = [f"  {'commit':<15} {'date':<10} {unit:>15}  {'delta':>8}  reason"]
     said += [printable(line) for line in reversed(lines)]
     if past.shallow:
         said.append(

@@ -11,7 +11,15 @@ from pytest_instrcount.blame.tree import CallTree, Path
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.calls import CallTable
 from pytest_instrcount.gate.names import printable
-from pytest_instrcount.report.words import count, cut_left, cut_right, percent, quotient
+from pytest_instrcount.report.words import (
+    IR,
+    UNIT_FACT,
+    count,
+    cut_left,
+    cut_right,
+    percent,
+    quotient,
+)
 
 MOST_FUNCTIONS = 10
 MOST_BRANCHES = 40
@@ -49,7 +57,8 @@ def render_stored(baseline: Baseline, width: int = 80) -> list[str]:
 
 
 def _counts(baseline: Baseline) -> Iterator[str]:
-    yield f"  Ir {count(baseline.ir)} a call"
+    unit = baseline.environment.get(UNIT_FACT, IR)
+    yield f"  {unit} {count(baseline.ir)} a call"
     denoised = baseline.denoised
     if denoised is not None:
         low, now, high = (
@@ -57,7 +66,8 @@ def _counts(baseline: Baseline) -> Iterator[str]:
             for number in (denoised.low, denoised.total, denoised.high)
         )
         spread = percent(denoised.spread).removeprefix("+")
-        yield f"  denoised Ir {now}, in {denoised.layouts} layouts {low} to {high} (spread {spread})"
+        between = f"in {denoised.layouts} layouts {low} to {high} (spread {spread})"
+        yield f"  denoised {unit} {now}, {between}"
         yield f"  detects >= {percent(denoised.detects).removeprefix('+')}"
         noisy = denoised.noise.functions
         if noisy:
