@@ -11,18 +11,13 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from pytest_instrcount.callgrind.child import (
-    RandomState,
-    Repeat,
-    repeat_call,
-    repeat_here,
-    repeat_round,
-)
+from pytest_instrcount.callgrind.child import Repeat, Step, repeat_call, repeat_round
 from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.callgrind.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.fixture import Rounds
 
 #: The first call has run by then; another fills what is left of its caches.
@@ -157,38 +152,88 @@ class BytecodeCounter:
 
     def attempt(self, work: Callable[[], None], *, last: bool = False) -> None:
         """Do the counting, with its output shown to nobody; keep what is raised."""
+        with self._attempting():
+            work()
+
+    @contextlib.contextmanager
+    def _attempting(self) -> Iterator[None]:
         self.used = True
         hidden = io.StringIO()
         try:
             with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden):
-                work()
+                yield
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # outcomes of pytest are no Exceptions
             self.error = error
 
-    def count(
+    async def count_awaited(
+        self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Count ``await target(*args, **kwargs)``, on the event loop that runs."""
+
+        async def repeat(times: int, before: Callable[[], Any], after: Callable[[], Any]) -> None:
+            for _ in range(times):
+                seed_random()
+                before()
+                await target(*args, **kwargs)
+                after()
+
+        await self._await(repeat)
+
+    async def count_awaited_rounds(self, rounds: Rounds) -> None:
+        """Count the awaited calls of ``pedantic``."""
+        target = rounds.target
+
+        async def repeat(times: int, before: Callable[[], Any], after: Callable[[], Any]) -> None:
+            for _ in range(times):
+                seed_random()
+                args, kwargs = rounds.set_up()
+                before()
+                for _ in range(rounds.iterations):
+                    await target(*args, **kwargs)
+                after()
+                rounds.tear_down(args, kwargs)
+
+        await self._await(
+            repeat,
+            warmup=rounds.warmup_rounds,
+            calls=rounds.rounds,
+            iterations=rounds.iterations,
+        )
+
+    async def _await(self, repeat: Callable[..., Awaitable[None]], **how: Any) -> None:
+        with self._attempting(), contextlib.closing(self.steps(**how)) as steps:
+            for step in steps:
+                await repeat(*step)
+
+    def count(self, repeat: Repeat, **how: Any) -> None:
+        """Take the ``steps`` of such a repetition."""
+        with contextlib.closing(self.steps(**how)) as steps:
+            for step in steps:
+                repeat(*step)
+
+    def steps(
         self,
-        repeat: Repeat,
         *,
         warmup: int | None = None,
         calls: int | None = None,
         iterations: int = 1,
         apart: bool = False,
-    ) -> None:
-        """Repeat uncounted, then counted, and once more; the collector rests meanwhile."""
+    ) -> Generator[Step, None, None]:
+        """What to repeat: uncounted, then counted, and once more; the collector rests meanwhile."""
         wishes = (warmup, self._warmup, WARMUP), (calls, self._calls, CALLS)
         warmup, calls = (next(each for each in row if each is not None) for row in wishes)
         repeat_here()
         state, collecting = RandomState.save(), gc.isenabled()
         try:
             with Instructions() as instructions:
-                repeat(warmup, _nothing, _nothing)
+                yield warmup, _nothing, _nothing
                 gc.collect()
                 gc.disable()
-                repeat(calls, instructions.on, instructions.off)
+                yield calls, instructions.on, instructions.off
                 first = instructions.take()
-                repeat(calls, instructions.on, instructions.off)
+                yield calls, instructions.on, instructions.off
                 self.profiles = first, instructions.take()
         finally:
             if collecting:

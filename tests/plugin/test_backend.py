@@ -155,6 +155,29 @@ BYTECODE = ("--instrcount-backend=bytecode",)
 
 
 @later
+def test_bytecode_of_a_coroutine(bare: Project) -> None:
+    """Awaited on the test's own loop; ten times the work is about ten times the count."""
+    bare.write(
+        """
+        import asyncio
+
+        async def work(size):
+            for _ in range(size):
+                await asyncio.sleep(0)
+            return size
+
+        def test_ten(instrcount):
+            assert asyncio.run(instrcount(work, 10)) == 10
+
+        def test_hundred(instrcount):
+            assert asyncio.run(instrcount(work, 100)) == 100
+        """
+    )
+    ten, hundred = (test["ir"] for test in bare.report(*BYTECODE)["tests"])
+    assert 8 < hundred / ten < 10
+
+
+@later
 def test_bytecode_that_differs(bare: Project) -> None:
     """Counted twice: what differs is nondeterministic, and is not stored."""
     bare.write(
