@@ -7,7 +7,6 @@ on the way leaves every baseline as it was, and no run can end up with half of a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
@@ -18,14 +17,16 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import shown_path
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows has none: two runs there do not take turns
+    fcntl = None  # type: ignore[assignment]
+
 _TEMP_SUFFIX = ".instrcount-tmp"
 
 #: Another run stores its baselines in less.
 _TURN_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
-
-#: What would end pytest between two renames; it comes when all are made.
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Update:
@@ -45,6 +46,8 @@ class Update:
         if self._lock is not None:
             return
         self._root.mkdir(parents=True, exist_ok=True)
+        if fcntl is None:
+            return
         self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         deadline = time.monotonic() + _TURN_SECONDS
         while not _try_lock(self._lock):
@@ -71,13 +74,10 @@ class Update:
 
     def commit(self) -> None:
         """Put all files in their places. Raises OSError."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
-        try:
+        with _held_back():
             for temp, path in self._staged:
                 os.replace(temp, path)
             self._staged.clear()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def end(self) -> None:
         """Forget what was not committed, and let others go on."""
@@ -86,6 +86,20 @@ class Update:
                 temp.unlink()
         if self._lock is not None:
             os.close(self._lock)
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """What would end pytest between two renames comes when all are made."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _try_lock(descriptor: int) -> bool:
