@@ -56,12 +56,14 @@ def test_leaks_are_named(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
     ways = ["again", "environment", "hash seed", "path", "order", "order"]
     assert states("test_steady") == [("ok", way) for way in ways]
     assert not project.path.joinpath("cache.txt").exists()  # neighbours ran elsewhere
-    assert states("test_leaks") == [
+    # neighbours are measured at the same time: whether they come too late for "before" is chance
+    *leaks, before, after = states("test_leaks")
+    assert leaks == [
         ("ok", "again"),
         ("ok", "environment"),
         ("fail", "hash seed"),
         ("fail", "path"),
-        ("ok", "order"),
-        ("fail", "order"),
     ]
+    assert before[1] == "order"
+    assert after == ("fail", "order")
     assert states("test_clock") == [("fail", "again")]
