@@ -26,6 +26,8 @@ REPORT_SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.jso
 
 TEST: dict[str, Any] = {
     "nodeid": "t.py::a",
+    "group": None,
+    "extra_info": {},
     "verdict": "unchanged",
     "ir": 10,
     "baseline_ir": 10,
