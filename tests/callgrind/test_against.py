@@ -209,6 +209,7 @@ def test_commit_with_other_tests(shop: Shop) -> None:
 
 
 @pytest.mark.valgrind
+@pytest.mark.long
 def test_under_xdist(shop: Shop) -> None:
     """The workers compare with what was measured before they started."""
     shop.write("pytest.ini", "[pytest]\npythonpath = src\n")
@@ -225,6 +226,7 @@ def test_under_xdist(shop: Shop) -> None:
 
 
 @pytest.mark.valgrind
+@pytest.mark.long
 def test_ctrl_c_leaves_nothing(shop: Shop) -> None:
     """Neither a process nor a folder, while the other commit is measured."""
     shop.write("pytest.ini", "[pytest]\npythonpath = src\n")
@@ -263,6 +265,7 @@ def test_ctrl_c_leaves_nothing(shop: Shop) -> None:
 
 
 @pytest.mark.valgrind
+@pytest.mark.long
 def test_what_cannot_be_compared(shop: Shop, tmp_path: Path) -> None:
     """A package that is installed and not editable is the same on both sides; a conftest that fails."""
     shop.install(tmp_path, finder=False)

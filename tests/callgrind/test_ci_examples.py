@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from tests.pipelines import CI, Runner, with_python
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

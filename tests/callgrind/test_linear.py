@@ -8,7 +8,7 @@ import pytest
 
 from pytest_instrcount import Timer
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 ROOT = str(Path(__file__).parents[2])
 #: Instructions may grow by so much where the input doubles.

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.conftest import Done, Place
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 TESTS = """
 import pytest

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.conftest import Compared, Fault, Place
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 #: Sends a signal to itself, its parent or its parent's parent; mostly once in all.
 CONFTEST = """

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.conftest import Compared, Fault, Place, compare, faulty_file
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 SLEEP = '[sys.executable, "-c", "import time; time.sleep(600)"]'
 TIMEOUT = "@pytest.mark.instrcount(timeout=8)"

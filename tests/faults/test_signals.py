@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.conftest import Place, wait_for
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 #: Three tests, and one of no plugin's that says when they have been counted.
 TESTS = """

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.conftest import Compared, Fault, Place, compare, faulty_file
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 CLOSED = "it closed all descriptors, with the plugin's among them: no result can be had [channel]"
 

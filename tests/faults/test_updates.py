@@ -59,6 +59,7 @@ def test_two_updates_of_one_code(place: Place) -> None:
 
 
 @pytest.mark.valgrind
+@pytest.mark.long
 def test_two_updates_of_two_codes(place: Place) -> None:
     """The one that comes second stores nothing, says so, and ends with code 4."""
     place.write("test_a.py", TESTS)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.conftest import Compared, Fault, Place, compare, faulty_file
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 VERSION = subprocess.run(
     ["valgrind", "--version"], capture_output=True, text=True, check=False
