@@ -124,6 +124,7 @@ class TestTable:
         report.get_by_role("combobox", name="Verdict").select_option("improved")
         assert names(report) == ["test_remove"]
 
+    @pytest.mark.long  # a loaded machine takes longer
     def test_five_hundred_tests_within_two_seconds(self, open_page: Open) -> None:
         """To be opened, and to be searched: the best of three, since machines have other work."""
         opening, searching = [], []
