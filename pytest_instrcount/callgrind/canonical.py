@@ -142,7 +142,8 @@ def canonical_options(
     made["plugins"] = []
     made["file_or_dir"] = []
     made["rootdir"] = str(rootdir)
-    made["inifilename"] = None if inipath is None else str(inipath)
+    # without one none is looked for: there may be one above the anchor of `canonical_args`
+    made["inifilename"] = os.devnull if inipath is None else str(inipath)
     made["confcutdir"] = str(
         option.get("confcutdir") or (rootdir if inipath is None else inipath.parent)
     )

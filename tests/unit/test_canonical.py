@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def test_places() -> None:
     found = inside({})
     assert (found["rootdir"], found["inifilename"], found["confcutdir"]) == (
         "/project",
-        None,
+        os.devnull,
         "/project",
     )
     found = inside({}, inipath=Path("/project/sub/pytest.ini"))
