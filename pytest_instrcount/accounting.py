@@ -17,7 +17,7 @@ from pytest_instrcount.account.book import (
 from pytest_instrcount.account.debug import LOG, TIMINGS, DebugFolder
 from pytest_instrcount.account.timings import Timings, process_start
 from pytest_instrcount.atomic import replace_file
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.names import reason_of, shown_path
 from pytest_instrcount.settings import MARKER, Settings
 
 
@@ -30,7 +30,7 @@ def start_account(config: pytest.Config, settings: Settings) -> Account:
         except (OSError, ValueError) as error:
             raise pytest.UsageError(
                 f"instrcount: no folder can be made in {shown_path(settings.debug)}: "
-                f"{_why(error)} [debug-write]\n"
+                f"{reason_of(error)} [debug-write]\n"
                 "  fix: pytest --instrcount --instrcount-debug=DIR with a DIR you may write to"
             ) from None
     # a pytest that another program has started did not begin with its process
@@ -40,10 +40,6 @@ def start_account(config: pytest.Config, settings: Settings) -> Account:
     config.add_cleanup(lambda: close_account(account))
     LOG.info("pytest %s", " ".join(map(str, config.invocation_params.args)))
     return account
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
 
 
 class Accounting:
@@ -109,7 +105,7 @@ class Accounting:
             except (OSError, ValueError) as error:
                 raise pytest.UsageError(
                     f"instrcount: the timings cannot be written to "
-                    f"{shown_path(settings.timings_csv)}: {_why(error)} [timings-write]\n"
+                    f"{shown_path(settings.timings_csv)}: {reason_of(error)} [timings-write]\n"
                     "  fix: pytest --instrcount --instrcount-timings-csv=PATH with a PATH you may "
                     "write to"
                 ) from None

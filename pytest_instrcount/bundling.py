@@ -18,7 +18,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.names import reason_of, shown_path
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.schema import render_baseline
 from pytest_instrcount.git import git_command, git_environment, work_tree
@@ -159,9 +159,8 @@ def git_commit(folder: Path) -> str:
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
-    why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
     return InstrcountError(
         "bundle-write",
-        f"{shown_path(path)} cannot be written: {why}",
+        f"{shown_path(path)} cannot be written: {reason_of(error)}",
         "pytest --instrcount --instrcount-bundle=PATH.json.gz with a PATH you may write to",
     )

@@ -14,7 +14,7 @@ from pytest_instrcount.blame.tree import CallTree, Place
 from pytest_instrcount.callgrind.outfile import header_lines, join_dumps
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing
-from pytest_instrcount.gate.names import file_name, folder_parts, printable, shown_path
+from pytest_instrcount.gate.names import file_name, folder_parts, printable, reason_of, shown_path
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.schema import parse_baseline
 from pytest_instrcount.report.bundle import BundledTest
@@ -173,9 +173,8 @@ def keep_bundled(folder: Path, tests: Iterable[BundledTest], bundle: Path) -> It
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
-    why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
     return InstrcountError(
         "keep-write",
-        f"profiles cannot be kept in {shown_path(path)}: {why}",
+        f"profiles cannot be kept in {shown_path(path)}: {reason_of(error)}",
         "pytest --instrcount --instrcount-keep=DIR with a DIR you may write to",
     )

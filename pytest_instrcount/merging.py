@@ -14,7 +14,7 @@ from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.folder import Place, StoredFile, add_files, read_folder, shard_files
 from pytest_instrcount.gate.gate import ImprovedPolicy, IncomparablePolicy, MissingPolicy, Verdict
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.names import printable, reason_of, shown_path
 from pytest_instrcount.gate.schema import parse_baseline, render_baseline
 from pytest_instrcount.gate.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.report.read_json import conflict, failures_in, join_reports, load_report
@@ -58,10 +58,9 @@ def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple
     try:
         replace_file(out, (json.dumps(report, indent=2) + "\n").encode())
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
         raise InstrcountError(
             "merge-write",
-            f"{shown_path(out)} cannot be written: {why}",
+            f"{shown_path(out)} cannot be written: {reason_of(error)}",
             f"ls -ld {shown_path(out)}",
         ) from error
     failures = failures_in(

@@ -20,6 +20,7 @@ from pytest_instrcount.gate.names import (
     file_name,
     folder_parts,
     printable,
+    reason_of,
     remeasure,
     safe_part,
     shown_path,
@@ -124,7 +125,7 @@ def _read_bytes(path: Path) -> bytes | Missing:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise InstrcountError(
             "baseline-unreadable",
-            f"{shown_path(path)} cannot be read: {_reason(error)}",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
             f"ls -ld {shown_path(_there(path))}",
         ) from error
 
@@ -170,7 +171,7 @@ def _unwritable(path: Path, error: Exception) -> InstrcountError:
     folder = shown_path(_there(path.parent))
     return InstrcountError(
         "baseline-write",
-        f"{shown_path(path)} cannot be written: {_reason(error)}",
+        f"{shown_path(path)} cannot be written: {reason_of(error)}",
         f"ls -ld {folder}; df {folder}",
     )
 
@@ -182,13 +183,6 @@ def _there(path: Path) -> Path:
             if os.path.lexists(each):
                 return each
     return path
-
-
-def _reason(error: Exception) -> str:
-    """The system's words without the path, which the message has already."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return printable(str(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from pytest_instrcount.gate.names import (
     file_name,
     folder_parts,
     printable,
+    reason_of,
     safe_part,
     shown_path,
 )
@@ -74,7 +75,7 @@ def _files(root: Path) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise InstrcountError(
             "baseline-unreadable",
-            f"{shown_path(root)} cannot be read: {error.strerror}",
+            f"{shown_path(root)} cannot be read: {reason_of(error)}",
             f"ls -ld {shown_path(root)}",
         )
 
@@ -129,7 +130,7 @@ def add_files(out: Path, files: Mapping[Place, str]) -> None:
     except OSError as error:
         raise InstrcountError(
             "merge-write",
-            f"{shown_path(out)} cannot be written: {error.strerror}",
+            f"{shown_path(out)} cannot be written: {reason_of(error)}",
             f"ls -ld {shown_path(out.parent)}; df {shown_path(out.parent)}",
         ) from error
 

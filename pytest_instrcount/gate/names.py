@@ -86,6 +86,17 @@ def _sanitised(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)
 
 
+def reason_of(error: Exception) -> str:
+    """The system's words for an error, without the path, which a message has already.
+
+    >>> reason_of(OSError(28, "No space left on device", "b.json")), reason_of(ValueError("NUL"))
+    ('No space left on device', 'NUL')
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return printable(str(error))
+
+
 def printable(text: str) -> str:
     r"""The text with all that a terminal could obey, or show at another width than 1, escaped.
 

@@ -25,7 +25,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline, Store
 from pytest_instrcount.gate.denoised import denoise_layouts
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import hash8, printable, shown_path
+from pytest_instrcount.gate.names import hash8, printable, reason_of, shown_path
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1
@@ -63,7 +63,7 @@ class Shard:
         except OSError as error:
             raise InstrcountError(
                 "baseline-write",
-                f"{shown_path(path)} cannot be written: {error.strerror}",
+                f"{shown_path(path)} cannot be written: {reason_of(error)}",
                 f"ls -ld {shown_path(path.parent)}",
             ) from error
         return path
@@ -128,7 +128,7 @@ def load_shard(path: Path) -> Shard:
     except OSError as error:
         raise InstrcountError(
             "baseline-unreadable",
-            f"{shown_path(path)} cannot be read: {error.strerror}",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
             f"ls -ld {shown_path(path)}",
         ) from error
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.names import shown_path
+from pytest_instrcount.gate.names import reason_of, shown_path
 
 try:
     import fcntl
@@ -125,7 +125,7 @@ def updating(root: Path) -> Iterator[Update]:
     except OSError as error:
         raise InstrcountError(
             "baseline-write",
-            f"{shown_path(root)} cannot be written: {error.strerror or error}",
+            f"{shown_path(root)} cannot be written: {reason_of(error)}",
             f"ls -ld {shown_path(root)}; df {shown_path(root)}",
         ) from error
     finally:

@@ -20,7 +20,7 @@ from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.names import printable, reason_of, shown_path
 from pytest_instrcount.gate.records import TestResult
 
 #: The version that is written; newer ones are refused.
@@ -158,10 +158,9 @@ def load_bundle(path: Path) -> Bundle:
     try:
         data = _read(path)
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
         raise InstrcountError(
             "bundle-unreadable",
-            f"{shown_path(path)} cannot be read: {why}",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
             f"ls -ld {shown_path(path)}",
         ) from error
     try:

@@ -16,7 +16,7 @@ from pytest_instrcount.gate.gate import (
     Verdict,
     fails,
 )
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.names import printable, reason_of, shown_path
 from pytest_instrcount.report.json import SCHEMA
 
 #: Bytes of a report that are read.
@@ -51,10 +51,9 @@ def load_report(path: Path) -> Report:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
         raise InstrcountError(
             "report-unreadable",
-            f"{shown_path(path)} cannot be read: {why}",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
             f"ls -ld {shown_path(path)}",
         ) from error
     try:

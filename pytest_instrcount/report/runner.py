@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_instrcount.atomic import replacing
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.names import printable, reason_of
 from pytest_instrcount.gate.records import RunSummary
 
 #: Where the baseline of a test is, or would be.
@@ -95,10 +95,9 @@ def _write(kind: str, path: Path, chunks: Iterable[str]) -> None:
                 file.write(chunk.encode())
     except (OSError, ValueError) as error:
         shown = shlex.quote(printable(str(path)))
-        why = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
         raise InstrcountError(
             "report-write",
-            f"the report {shown} cannot be written: {why}",
+            f"the report {shown} cannot be written: {reason_of(error)}",
             f"pytest --instrcount --instrcount-report={kind}:PATH with a PATH you may write to",
         ) from error
 
