@@ -154,10 +154,6 @@ class _Names:
         return short
 
 
-def _only_cost(line: str) -> int:
-    return int(line.partition(" ")[2])
-
-
 def _key(file: str, function: str, obj: str) -> str:
     return f"{file}:{function} [{obj}]" if file == _UNKNOWN else f"{file}:{function}"
 
@@ -262,12 +258,15 @@ class _Reading:
 
         # the usual case has a faster way
         usual = events == ["Ir"] and positions == 1
-        totals = self._read_body(lines, _only_cost if usual else cost)
+        totals = self._read_body(lines, None if usual else cost)
         self._total += _count(totals.split()[1:], column)
         self._parts += 1
 
-    def _read_body(self, lines: Iterator[str], cost: Callable[[str], int]) -> str:
-        """The lines up to ``totals:``, which is returned. One loop, for speed."""
+    def _read_body(self, lines: Iterator[str], cost: Callable[[str], int] | None) -> str:
+        """The lines up to ``totals:``, which is returned. One loop, for speed.
+
+        ``cost`` reads a cost line; without one it is what stands behind its first space.
+        """
         files, objects, functions = self._files, self._objects, self._functions
         ir_of, called_ir = self._ir, self._called_ir
         edges, edge_ir, starts = self._edges, self._edge_ir, _COST
@@ -276,14 +275,14 @@ class _Reading:
         called = called_file = called_obj = ""
         ir = 0
         # two lines of three are cost lines, and most of these are short ones that come again
-        costs: dict[str, int] = {}
+        costs = {"\n": 0}
         for line in lines:
             own = costs.get(line)
             if own is not None:
                 ir += own
                 continue
             if line[:1] in starts:
-                own = cost(line)
+                own = cost(line) if cost is not None else int(line.partition(" ")[2])
                 ir += own
                 if len(line) < _SHORT:
                     costs[line] = own
@@ -308,7 +307,7 @@ class _Reading:
                 line = next(lines, "")
                 if line[:1] not in _COST:
                     raise ValueError("a call without its cost")
-                whole = cost(line)
+                whole = cost(line) if cost is not None else int(line.partition(" ")[2])
                 if called != function:  # --separate-recs=1: that is within the outermost one
                     called_ir[function] = called_ir.get(function, 0) + whole
                 edge_ir[edge] = edge_ir.get(edge, 0) + whole
