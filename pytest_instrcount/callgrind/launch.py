@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import valgrind_command
-from pytest_instrcount.callgrind.process import describe_status, read_lines, wait_status_of
+from pytest_instrcount.callgrind.process import (
+    describe_status,
+    read_lines,
+    skip_small_ids,
+    wait_status_of,
+)
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.statement import DUMPS
 from pytest_instrcount.errors import InstrcountError
@@ -41,6 +46,7 @@ class Launch:
         stdin: int = subprocess.DEVNULL,
     ) -> None:
         """Start a program, which must see to it itself that it dies with this process."""
+        skip_small_ids()
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 [*valgrind_command(self._valgrind, self.path, self._log), *command],

@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ _STOPPED_SECONDS = 1.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _TAIL_LINES = 12
+
+#: Ints up to this one are made when CPython starts, and last.
+_LARGEST_KEPT_INT = 256
 
 #: How Valgrind begins to say that it failed itself, and its stack of functions without names.
 _VALGRINDS_OWN = (
@@ -292,10 +296,29 @@ def read_lines(path: Path, start: int = 0) -> list[str]:
         return []
 
 
+def skip_small_ids() -> None:
+    """Have the next process get an id above those that CPython has an int for at all times.
+
+    In a new container they begin at 1. A process with an id up to 256 makes one object less for
+    it than any other, and another heap gives other counts. Threads use up ids as well, and cost least.
+    """
+    found: list[int] = []
+    for _ in range(_LARGEST_KEPT_INT):
+        thread = threading.Thread(target=lambda: found.append(threading.get_native_id()))
+        try:
+            thread.start()
+        except RuntimeError:  # no thread is to be had: then no process will be, either
+            return
+        thread.join()
+        if found[-1] > _LARGEST_KEPT_INT:
+            return
+
+
 def start_valgrind(
     command: list[str], environment: dict[str, str], folder: str, log: Path, output: Path
 ) -> Valgrind:
     """Start a zygote in a process group of its own. Its line waits for it on standard input."""
+    skip_small_ids()
     hand, their_hand = socket.socketpair()
     ours, theirs = socket.socketpair()
     our_hand, next_hand = socket.socketpair()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,3 +129,41 @@ def test_valgrind_takes_nothing_along(
     assert not [name for name in left if name.startswith(("vgcore", "core", "callgrind.out"))]
     assert not os.listdir(project.path / "tmp")
     assert not list(Path("/tmp").glob("vgdb-pipe-*"))
+
+
+@pytest.fixture
+def small_ids() -> list[str]:
+    """The beginning of a command whose process ids begin at 1, as in a new container."""
+    as_user = [] if os.getuid() == 0 else ["--map-current-user"]
+    command = ["unshare", *as_user, "--pid", "--fork", "--mount-proc"]
+    try:
+        tried = subprocess.run([*command, "true"], capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if tried.returncode:
+        pytest.skip(f"no namespace: {tried.stderr.decode()}")
+    return command
+
+
+def test_process_ids_of_a_container(
+    project: pytest.Pytester, run: Callable[..., Any], small_ids: list[str]
+) -> None:
+    """A process with one of the ids that CPython always has an int for counts the same."""
+    project.makepyfile(
+        """
+        import collections, fractions, statistics, pytest
+        pytestmark = pytest.mark.instrcount
+        def test_fractions(): assert sum(fractions.Fraction(1, i) for i in range(1, 15))
+        def test_statistics(): assert statistics.mean(range(100))
+        def test_deque(): assert collections.deque(range(500), maxlen=10)
+        def test_loop(): assert sum(i * i for i in range(300))
+        """
+    )
+    _, here = run()
+    report = project.path.parent / "contained.json"
+    done = project.run(
+        *small_ids,
+        *(sys.executable, "-m", "pytest", "--instrcount", f"--instrcount-report=json:{report}"),
+    )
+    done.assert_outcomes(passed=4)
+    assert {test["nodeid"]: test for test in json.loads(report.read_text())["tests"]} == here
