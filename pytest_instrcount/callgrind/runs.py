@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from dataclasses import dataclass, field
@@ -188,10 +189,18 @@ class Run:
         return [self.folder / f"out.{pid}" for pid in (self.pid, self.counter)]
 
     def keep_counted(self) -> None:
-        """Delete all that Callgrind wrote but the dumps that count."""
-        wanted = [path for n, path in enumerate(self.dumps()) if n in self.wanted_dumps]
-        self.counted_dumps = [str(path) for path in wanted]
-        for path in {*self.dumps(), *self.stubs()}.difference(wanted):
+        """Delete all that Callgrind wrote but the dumps that count.
+
+        These get names of this run: until they are read, another process may have the same id.
+        """
+        for number, path in enumerate(self.dumps()):
+            if number in self.wanted_dumps:
+                kept = self.folder / f"counted.{self.test.index}.{number + 1}"
+                with contextlib.suppress(FileNotFoundError):
+                    self.counted_dumps.append(str(path.rename(kept)))
+            else:
+                path.unlink(missing_ok=True)
+        for path in self.stubs():
             path.unlink(missing_ok=True)
 
 

@@ -123,7 +123,7 @@ def test_pytest_is_stopped(place: Place) -> None:
 
 def is_idle(place: Place) -> bool:
     """Whether nobody counts, and somebody has."""
-    dumps = list(place.temporary.glob("instrcount-*/dumps/out.*.*"))
+    dumps = list(place.temporary.glob("instrcount-*/dumps/counted.*"))
     return len(dumps) >= 24 and len(place.processes()) <= 5
 
 
