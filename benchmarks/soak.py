@@ -107,7 +107,7 @@ def soak(scratch: Path, runs: int, seconds: float) -> list[str]:
     descriptors: dict[str, list[float]] = {kind: [] for kind in KINDS}
     remains: list[tuple[int, ...]] = []
     first: dict[str, object] = {}
-    different: set[str] = set()
+    different: dict[str, str] = {}
     print("MB/descriptors:  " + "  ".join(f"{kind:>10}" for kind in KINDS) + "  " + ", ".join(LEFT))
     start = time.monotonic()
     # the first two runs warm up: byte code is written, and the cache of pytest
@@ -123,9 +123,10 @@ def soak(scratch: Path, runs: int, seconds: float) -> list[str]:
         if number == 0:
             first = counted(project)
         now = counted(project)
-        different |= {
-            name for name in first.keys() | now.keys() if first.get(name) != now.get(name)
-        }
+        for name in first.keys() | now.keys():
+            if first.get(name) != now.get(name):
+                values = f"{first.get(name)}, and {now.get(name)} in run {number}"
+                different.setdefault(name, values)
         remains.append(left(project, temporary))
         for kind in KINDS:
             if not stores:
@@ -144,7 +145,7 @@ def soak(scratch: Path, runs: int, seconds: float) -> list[str]:
             + told,
             flush=True,
         )
-    wrong = [f"{name} is not the same in every run" for name in sorted(different)]
+    wrong = [f"{name}: {values}" for name, values in sorted(different.items())]
     for kind in KINDS:
         if grows(memory[kind], lambda before: TOLERATED * before + TOLERATED_BYTES):
             wrong.append(f"the memory of the {kind} grows")
