@@ -121,15 +121,17 @@ def _row(result: TestResult) -> str:
     before, now = result.compared_ir
     delta = "" if result.delta is None else percent(result.delta, beyond=result.limit.relative)
     seen = "" if result.detects is None else f", detects {detects(result.detects)}"
+    name = _shortened(code_span, result.nodeid).replace("|", r"\|")
     cells = (
-        _shortened(code_span, result.nodeid).replace("|", r"\|"),
         count(before),
         count(now),
         f"**{delta}**" if delta and result.verdict is Verdict.regressed else delta,
         str(result.limit).replace("|", r"\|"),
         f"{result.verdict}{seen}",
     )
-    return f"| {' | '.join(cells)} |\n"
+    # a number and its sign stay in one line
+    shown = (cell.replace(" %", "\N{NO-BREAK SPACE}%") for cell in cells)
+    return f"| {' | '.join((name, *shown))} |\n"
 
 
 def _shortened(shown: Callable[[str], str], text: str) -> str:

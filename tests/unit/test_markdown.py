@@ -62,9 +62,15 @@ def test_what_is_shown() -> None:
     assert [row[0] for row in rows] == [
         f"`t.py::{name}`" for name in ("slowest", "slow", "broken", "new", "faster")
     ]
-    assert rows[0][1:] == ["1,000", "1,500", "**+50 %**", "+1 %", "regressed, detects >= 0.01 %"]
-    assert rows[2][1:] == ["-", "-", "", "+1 %", "failed"]
-    assert rows[4][3] == "-10 %"
+    assert rows[0][1:] == [
+        "1,000",
+        "1,500",
+        "**+50\xa0%**",
+        "+1\xa0%",
+        "regressed, detects >= 0.01\xa0%",
+    ]
+    assert rows[2][1:] == ["-", "-", "", "+1\xa0%", "failed"]
+    assert rows[4][3] == "-10\xa0%"
     assert "```text\npytest --instrcount-update-baseline\n```" in text
     assert re.findall("<summary>(.*)</summary>", text) == [
         "<code>slowest: regressed</code>",
