@@ -118,8 +118,9 @@ _FIXED_INI = {
 }
 
 
-#: There only sometimes: with ``-q``, in a worker of pytest-xdist.
-_SOMETIMES = ("quiet", "loadgroup")
+#: There only sometimes (with ``-q``, in a worker of pytest-xdist); or not to be there before the
+#: arguments are parsed, of which argparse warns.
+_LEFT_OUT = ("quiet", "loadgroup", "file_or_dir")
 
 
 def canonical_options(
@@ -137,10 +138,9 @@ def canonical_options(
     made = {
         name: FIXED_OPTIONS.get(name, value)
         for name, value in option.items()
-        if not name.startswith("instrcount") and name not in _SOMETIMES
+        if not name.startswith("instrcount") and name not in _LEFT_OUT
     }
     made["plugins"] = []
-    made["file_or_dir"] = []
     made["rootdir"] = str(rootdir)
     # without one none is looked for: there may be one above the anchor of `canonical_args`
     made["inifilename"] = os.devnull if inipath is None else str(inipath)
