@@ -61,6 +61,7 @@ def main(plan: Message, loader: Any) -> None:
     die_with_parent()
     line = _take_line_from_standard_input()
     note_rewritten(loader)
+    leave_readline_out()
     random.seed(0)
     sys.setswitchinterval(SWITCH_SECONDS)
     config = pytest.Config.fromdictargs(
@@ -86,6 +87,16 @@ def note_rewritten(loader: Any) -> None:
         return status, marshal.loads(marshal.dumps(code))
 
     rewrite._rewrite_test = noted
+
+
+def leave_readline_out() -> None:
+    """Have pytest not import readline, as it does for the sake of another one than GNU's.
+
+    The terminal library below readline looks for its databases again when a second begins: whether
+    one began while it was imported would be in the heap of every test.
+    """
+    capture: Any = importlib.import_module("_pytest.capture")
+    capture._readline_workaround = lambda: None  # some versions of pytest have none
 
 
 def _take_line_from_standard_input() -> Line:
