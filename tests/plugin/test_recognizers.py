@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -173,19 +172,20 @@ def test_the_page(project: Project) -> None:
     page = (Path(__file__).parents[2] / "docs/reference/trace-profile.md").read_text()
     section = page.partition('<a id="objects"></a>')[2]
     text = section.partition("```text\n")[2].partition("```")[0]
-    hook = textwrap.dedent(section.partition("    ```python\n")[2].partition("    ```")[0])
+    hook = section.partition("```python\n")[2].partition("```")[0]
     (project.path / "app").mkdir()
     (project.path / "app/models.py").write_text("class Model:\n    def fit(self): pass\n")
     model = "class Model:\n    def fit(self): self.score()\n    def score(self): pass\n"
     (project.path / "app/__init__.py").write_text(model)
     cache = "class Cache(dict):\n    def get(self, key): pass\n"
-    (project.path / "conftest.py").write_text(cache + hook)
+    (project.path / "app/cache.py").write_text(cache)
+    (project.path / "conftest.py").write_text(hook)
     project.write(
         test_fit="""
         import pytest
         from app import Model
+        from app.cache import Cache
         from app.models import Model as Other
-        from conftest import Cache
 
         @pytest.fixture
         def shown(trace_profile):
