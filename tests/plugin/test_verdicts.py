@@ -426,6 +426,7 @@ def check_schema(value: Any, schema: dict[str, Any]) -> None:
     """As much of JSON Schema as docs/reference/schemas uses; what it does not know is an error."""
     known = {"$schema", "title", "description", "type", "additionalProperties", "required"}
     known |= {"properties", "items", "enum", "const", "minimum", "maximum", "minItems", "maxItems"}
+    known |= {"maxLength"}
     assert set(schema) <= known
     if "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
@@ -438,6 +439,8 @@ def check_schema(value: Any, schema: dict[str, Any]) -> None:
         assert value >= schema["minimum"]
     if "maximum" in schema and value is not None:
         assert value <= schema["maximum"]
+    if isinstance(value, str):
+        assert len(value) <= schema.get("maxLength", len(value))
     if isinstance(value, dict):
         assert set(schema.get("required", ())) <= set(value)
         properties, more = schema.get("properties", {}), schema.get("additionalProperties", {})

@@ -1,0 +1,72 @@
+"""What the docs show under real Valgrind: the tutorial from its first line to its last, and Timer."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.blocks import Block, blocks
+
+pytestmark = pytest.mark.valgrind
+
+#: What belongs to a Python, a Valgrind, a C library, a machine or a terminal.
+_FACTS = re.compile(r", \d+ at a time|[+-]?\d[\d,.]*| +|-{2,}|={2,}")
+
+
+def shape(line: str) -> str:
+    """A line without its numbers and its filling."""
+    return _FACTS.sub(" ", line).strip()
+
+
+def test_the_tutorial(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Typed as it stands: each command does what is said, and prints the lines that are shown."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio")
+    slug, test, change = (block.text for block in blocks("tutorial"))
+    Path("slug.py").write_text(slug)
+    Path("test_slug.py").write_text(test)
+    assert pytester.run(sys.executable, "-m", "pytest").parseoutcomes() == {"passed": 2}
+    _, new, update, unchanged, slower, accept = (
+        block for block in blocks("commands") if block.page == "tutorial/first-gate.md"
+    )
+    follow(pytester, new, 0)
+    follow(pytester, update, 0)
+    follow(pytester, unchanged, 0)
+    old = "    for letter in title.lower():\n"
+    assert old in slug
+    Path("slug.py").write_text(slug.replace(old, change))
+    follow(pytester, slower, 1)
+    follow(pytester, accept, 0)
+
+
+def follow(pytester: pytest.Pytester, block: Block, code: int) -> None:
+    """Type the first command of a block, which prints the lines below it."""
+    result = pytester.run(sys.executable, "-m", *block.typed[0].split())
+    assert result.ret == code
+    printed = iter([*map(shape, result.outlines)])
+    # what C functions are called is an affair of the Python
+    shown = (shape(line) for line in block.shown if ".c" not in line)
+    assert [line for line in shown if line not in printed] == []
+
+
+@pytest.mark.parametrize("block", blocks("counted"), ids=lambda block: block.place)
+def test_timers(block: Block, tmp_path: Path) -> None:
+    """A script prints what it has counted; of a call alone the result is looked at."""
+    text = block.text
+    if "print(" not in text:
+        text = f"from pytest_instrcount import Timer\nprint({text.rstrip()})\n"
+    (tmp_path / "example.py").write_text(text)
+    command = [sys.executable, "-Werror", "example.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    ran = re.search(r"number=(\d+)", text)
+    assert ran is not None
+    assert f"{ran[1]} runs, 1 thread\n" in ended.stdout
+    for shown in blocks("output"):
+        if shown.text.startswith("CallgrindStats\n") and "sorted" in text:
+            assert [*map(shape, ended.stdout.splitlines())] == [
+                *map(shape, shown.text.splitlines())
+            ]
