@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,12 @@ from typing import cast
 
 import pytest
 
+import pytest_instrcount
+from pytest_instrcount import cli, hookspec, plugin
+from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.options import MARKER_LINE, TRACE_MARKER_LINE, add_options
+from pytest_instrcount.tracing.fixture import TraceProfile
+from tests.blocks import PAGES
 from tests.unit.test_options import Recorder
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +103,102 @@ def test_marker_arguments(line: str, page: str) -> None:
     assert len(names) >= 5
     rows = re.findall(r"^\| `(\w+)", text, re.MULTILINE)
     assert [name for name in names if name not in rows] == []
+
+
+def test_options_in_the_text(declared: Recorder) -> None:
+    """All pages name options, ini settings and values that there are."""
+    text = "".join(path.read_text() for path in PAGES)
+    named = re.findall(r"(?<![\w-])(--(?:instrcount|trace-)[\w-]*)(?:=([\w,{}-]+))?", text)
+    assert {name.rstrip("-") for name, _ in named} <= set(declared.options)
+    for name, value in named:
+        choices = declared.options.get(name, {}).get("choices")
+        if value and choices and not value.isupper():
+            assert set(value.strip("{}").split(",")) <= set(choices), f"{name}={value}"
+    settings = set(re.findall(r"(?<![\w./`-])`?(instrcount_[a-z_]+)\b(?!/)", text))
+    assert settings - set(declared.ini) - {"instrcount_baselines"} == set()
+
+
+def test_commands() -> None:
+    """Each command has its sections, which name its options with their choices, and no others."""
+    pages = "".join((REFERENCE / name).read_text() for name in ("command-line.md", "doctor.md"))
+    (commands,) = (
+        action.choices
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    sections = re.findall(r"^## `(\w+)(.*?)(?=^## |\Z)", pages, re.MULTILINE | re.DOTALL)
+    assert {name for name, _ in sections} == set(commands)
+    for name, parser in commands.items():
+        text = "".join(section for command, section in sections if command == name)
+        options = set()
+        for action in parser._actions:
+            choices = "={" + ",".join(action.choices) + "}" if action.choices else ""
+            spellings = {f"{option}{choices}" for option in action.option_strings}
+            shown = any(re.search(rf"[` ]{re.escape(each)}(?![\w-])", text) for each in spellings)
+            assert shown or action.dest == "help" or not spellings, f"{name} {spellings}"
+            options |= set(action.option_strings)
+        assert set(re.findall(r"`(--(?!instrcount)[\w-]+)", text)) <= options
+
+
+def test_hooks() -> None:
+    """Each has a row, and its signature somewhere; no other is named."""
+    specs = {name: spec for name, spec in vars(hookspec).items() if name.startswith("pytest_")}
+    text = "".join(path.read_text() for path in PAGES)
+    rows = re.findall(
+        r"^\| \[`(pytest_\w+)`\]\(\S+\) \| .+? \| (.+?) \|",
+        (REFERENCE / "hooks.md").read_text(),
+        re.MULTILINE,
+    )
+    first = {name for name, answers in rows if answers.startswith("the first")}
+    assert first == {name for name, spec in specs.items() if spec.pytest_spec["firstresult"]}
+    assert sorted(name for name, _ in rows) == sorted(specs)
+    shown = set(re.findall(r"`(pytest_instrcount_\w+)\((.*?)\)(?: -> ([^`]+))?`", text))
+    assert shown == {
+        (
+            name,
+            ", ".join(inspect.signature(spec).parameters),
+            "" if spec.__annotations__["return"] == "None" else spec.__annotations__["return"],
+        )
+        for name, spec in specs.items()
+    }
+    named = set(re.findall(r"\bpytest_instrcount_[a-z]+\b", text))
+    assert named - {"pytest_instrcount_example"} == set(specs)
+
+
+#: Of a fixture's object, what the plugin alone asks for; of a trace, what is said of its nodes.
+_ITS_OWN = {
+    "called",
+    "why_uncounted",
+    "start",
+    "stop",
+    "traces",
+    "ranges",
+    "memory",
+    "branches",
+    "rows",
+}
+_OF_NODES = {"object", "cls", "number", "parameters"}
+
+
+@pytest.mark.parametrize(
+    ("fixture", "kind", "page"),
+    [("instrcount", InstrCount, "fixture.md"), ("trace_profile", TraceProfile, "trace-profile.md")],
+)
+def test_fixtures(fixture: str, kind: type, page: str) -> None:
+    """Each has its page, which names what a test can ask of it, and nothing else."""
+    assert hasattr(plugin, fixture)
+    text = (REFERENCE / page).read_text()
+    assert f"`{fixture}(func, *args, **kwargs)`" in text
+    public = {name for name in vars(kind) if not name.startswith("_")}
+    named = set(re.findall(rf"`(?:await )?(?:{fixture})?\.(\w+)[(`.]", text))
+    assert named - _OF_NODES == public - _ITS_OWN
+
+
+def test_public_names() -> None:
+    """Each stands somewhere in the reference."""
+    text = "".join(path.read_text() for path in REFERENCE.glob("*.md"))
+    missing = [n for n in pytest_instrcount.__all__ if not re.search(rf"\b{n}\b", text)]
+    assert missing == []
 
 
 def test_schemas() -> None:
