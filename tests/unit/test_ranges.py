@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -404,11 +402,3 @@ def test_unprintable_names() -> None:
     with recorded() as found, record_function("a\ud800\0\n" * 1000):
         pass
     assert len(found.events) == 4
-
-
-def test_the_page_s_examples() -> None:
-    """What docs/reference/ranges.md shows is what happens."""
-    page = Path(__file__).parents[2] / "docs" / "reference" / "ranges.md"
-    result = doctest.testfile(str(page), module_relative=False)
-    assert result.attempted > 10
-    assert result.failed == 0

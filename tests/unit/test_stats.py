@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 import re
 import subprocess
@@ -222,15 +221,6 @@ def test_the_error_can_be_caught() -> None:
     assert caught.value.slug == "profile-unfinished"
     assert caught.value.why in str(caught.value)
     assert caught.value.fix in str(caught.value)
-
-
-def test_the_examples_of_the_docs_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And print what they say they print."""
-    monkeypatch.setenv("COLUMNS", "80")
-    page = Path(__file__).parents[2] / "docs" / "reference" / "counts.md"
-    failed, run = doctest.testfile(str(page), module_relative=False)
-    assert failed == 0
-    assert run > 5
 
 
 def test_the_names_of_the_docs_are_standard_names() -> None:
