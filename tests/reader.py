@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Names that examples use; their files begin with ``from mine import *``.
 MINE = """
 import functools, os, random, re, unittest
-import anyio, pytest
+import pytest
 from app.db import list_users
 
 DOCUMENT = HEADER = SMALL_DOCUMENT = PAGE = "name: value"
@@ -41,7 +41,7 @@ def parse_pattern(text):
     return re.compile(text)
 
 async def work():
-    await anyio.sleep(0)
+    pass
 """
 
 CONFTEST = """

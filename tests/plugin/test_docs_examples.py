@@ -75,14 +75,13 @@ def reader(project: Project) -> Project:
 
 # --- Python ---------------------------------------------------------------------------------------
 
-#: What pytest is to load beside us for the examples of a page.
+#: What pytest is to load beside us where a test is a coroutine.
 ASYNC = (
     "-ppytest_asyncio.plugin",
     "-panyio.pytest_plugin",
     "-oasyncio_mode=auto",
     "-oasyncio_default_fixture_loop_scope=function",
 )
-MORE = {"how-to/async.md": ASYNC, "reference/fixture.md": ASYNC}
 
 #: What tests of the examples cost, if not all the same.
 COSTS: dict[str, int | dict[str, int]] = {"test_parse_slowly": 30_000}
@@ -103,7 +102,10 @@ def test_tests(block: Block, reader: Project) -> None:
     if any(name in block.text for name in NEEDS):
         compile(block.text, block.place, "exec")
         return
-    args = ("-Werror", "--strict-markers", *MORE.get(block.page, ()), test)
+    args: list[str | Path] = ["-Werror", "--strict-markers", test]
+    if "async def" in block.text:
+        pytest.importorskip("pytest_asyncio")  # it knows no pytest that is as old as ours may be
+        args += ASYNC
     native = reader.run(*args)
     assert native.ret == pytest.ExitCode.OK
     number = native.parseoutcomes()
