@@ -83,10 +83,48 @@ class Page:
     status = 200
 """
 
+#: As much of torch as a trace asks it for.
+TORCH = """
+class nn:
+    class Module:
+        def __call__(self):
+            return self.forward()
+
+class optim:
+    class Optimizer:
+        def _optimizer_step_code(self):
+            pass
+"""
+
+#: Two layers.
+TRAINING = """
+import torch
+
+class Linear(torch.nn.Module):
+    def forward(self):
+        pass
+
+class Sequential(torch.nn.Module):
+    def __init__(self):
+        self.layers = [Linear(), Linear()]
+
+    def forward(self):
+        for layer in self.layers:
+            layer()
+
+def train(model, steps):
+    for _ in range(steps):
+        model()
+
+model = Sequential()
+"""
+
 #: Path -> text.
 FILES = {
     "mine.py": MINE,
     "conftest.py": CONFTEST,
+    "torch.py": TORCH,
+    "training.py": TRAINING,
     "app/__init__.py": "",
     "app/db.py": DB,
     "app/models.py": "class Model:\n    def fit(self):\n        pass\n",

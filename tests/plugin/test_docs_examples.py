@@ -86,9 +86,6 @@ ASYNC = (
 #: What tests of the examples cost, if not all the same.
 COSTS: dict[str, int | dict[str, int]] = {"test_parse_slowly": 30_000}
 
-#: Named in an example that is complete but for this.
-NEEDS = {"torch.nn": "torch is not among what the tests need; tests/torch has the same tree"}
-
 
 @each("tests")
 def test_tests(block: Block, reader: Project) -> None:
@@ -98,10 +95,8 @@ def test_tests(block: Block, reader: Project) -> None:
             name = other.text.partition("\n")[0].removeprefix("# ")
             (reader.path / name).write_text(other.text)
     test = reader.path / "test_example.py"
-    test.write_text(f"from mine import *\n{block.text}")
-    if any(name in block.text for name in NEEDS):
-        compile(block.text, block.place, "exec")
-        return
+    more = "from training import *\n" if "torch" in block.text else ""
+    test.write_text(f"from mine import *\n{more}{block.text}")
     args: list[str | Path] = ["-Werror", "--strict-markers", test]
     if "async def" in block.text:
         pytest.importorskip("pytest_asyncio")  # it knows no pytest that is as old as ours may be
