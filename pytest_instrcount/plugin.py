@@ -105,6 +105,8 @@ def wants_to_measure(config: pytest.Config) -> bool:
         "show_fixtures_per_test",
         "markers",
         "cacheshow",
+        "setuponly",
+        "setupplan",
     )
     return (
         asked

@@ -27,9 +27,6 @@ from pytest_instrcount.tracing.settings import load_trace_settings
 def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
     settings = choose_sides(config, load_settings(config))
-    option = config.option
-    if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
-        return
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:

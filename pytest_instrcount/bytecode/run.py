@@ -59,8 +59,6 @@ def environment_facts() -> dict[str, str]:
 def start_counting(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Register the run. Raises pytest.UsageError for what only Callgrind can do."""
     settings = load_settings(config)
-    if getattr(config.option, "setuponly", False) or getattr(config.option, "setupplan", False):
-        return
     unfit = [f"--instrcount-report={kind}" for kind, _ in settings.reports if kind in _REPORTS]
     unfit += ["--instrcount-keep"] if settings.keep is not None else []
     unfit += ["--instrcount-bundle"] if settings.bundle is not None else []

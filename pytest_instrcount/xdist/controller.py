@@ -46,10 +46,7 @@ from pytest_instrcount.xdist.surroundings import tell_surroundings
 
 def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     """Read the settings and register the run. Raises pytest.UsageError."""
-    settings = load_settings(config)
-    if config.option.setuponly or config.option.setupplan:
-        return
-    settings = choose_sides(config, settings)
+    settings = choose_sides(config, load_settings(config))
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     here = {

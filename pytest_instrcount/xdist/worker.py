@@ -48,8 +48,6 @@ Send = Callable[..., None]
 
 def start_worker(config: Any, sys_path: Sequence[str]) -> None:
     """Register what measures in this worker. What is wrong is told once it can be: see `Worker`."""
-    if config.option.setuponly or config.option.setupplan:
-        return
     channel = config.workerinput[CHANNEL]
 
     def send(*message: object) -> None:
