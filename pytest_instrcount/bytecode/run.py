@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount import replay
+from pytest_instrcount import facts, replay
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.bytecode.counter import BytecodeCounter
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
@@ -22,7 +20,7 @@ from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import env_key
+from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.planning import plan_measured
@@ -43,14 +41,13 @@ _REPORTS = ("html", "speedscope", "collapsed")
 
 def environment_key() -> str:
     """The folder of these baselines: "cp312-linux-x86_64-bytecode"."""
-    key = env_key("cp", sys.version_info[:2], sys.platform, platform.machine())
-    return f"{key}-bytecode"
+    return f"{own_key()}-bytecode"
 
 
 def environment_facts() -> dict[str, str]:
     """What two counts must share: the compiler that made the byte code, and how it is counted."""
     return {
-        "python": ".".join(map(str, sys.version_info[:3])),
+        "python": facts.python_version(),
         "protocol": PROTOCOL,
         UNIT_FACT: UNIT,
     }
@@ -75,7 +72,7 @@ def start_counting(config: pytest.Config, sys_path: Sequence[str]) -> None:
     bundler = Bundler(None, config.invocation_params.dir, (), {"pytest": pytest.__version__})
     header = {
         UNIT: "in the place of instructions: a rough local gate",
-        "CPython": ".".join(map(str, sys.version_info[:3])),
+        "CPython": facts.python_version(),
     }
     gate = Gate(config, settings, findings, selection, bundler, header)
     config.pluginmanager.register(selection, "instrcount-selection")

@@ -21,9 +21,9 @@ from pytest_instrcount.doctor.check import Check
 from pytest_instrcount.doctor.project import Project
 from pytest_instrcount.doctor.symbols import has_symbols, interpreter_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, Store, env_key, load_baseline
+from pytest_instrcount.gate.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.compare import differing
-from pytest_instrcount.gate.names import CALLS_SUFFIX, safe_part
+from pytest_instrcount.gate.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.git import run_git, work_tree
 
 #: Free space in bytes, below which a run is likely to fail, and below which a large one may.
@@ -250,7 +250,7 @@ def check_baselines(project: Project) -> Iterator[Check]:
         for key in keys
     }
     held = [f"{key} ({number})" for key, number in counts.items() if number]
-    here = safe_part(env_key("cp", sys.version_info[:2], sys.platform, platform.machine()))
+    here = own_key()
     if not counts.get(here):
         others = f", but {', '.join(held)}" if held else ""
         yield Check("baselines", "warn", f"{shown} has none for {here}{others}", _UPDATE)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -16,7 +14,6 @@ from pytest_instrcount.account.book import count, current
 from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
-from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
@@ -24,13 +21,13 @@ from pytest_instrcount.gate.baseline import Store, read_text
 from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import env_key, safe_part
+from pytest_instrcount.gate.names import own_key, safe_part
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.preparing import make_bundler, make_header
 from pytest_instrcount.replay import Place
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings, load_settings
-from pytest_instrcount.tracing.settings import load_trace_settings
 from pytest_instrcount.xdist.mail import (
     CHANNEL,
     SURROUNDINGS,
@@ -49,27 +46,21 @@ def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
     settings = choose_sides(config, load_settings(config))
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
-    here = {
-        "CPython": ".".join(map(str, sys.version_info[:3])),
-        "tracer": load_trace_settings(config).backend_name,
-    }
     try:
         if all(map(_is_here, config.getoption("tx"))):
-            here = {"valgrind": facts.find_valgrind(settings.valgrind)[1], **here}
+            version = facts.find_valgrind(settings.valgrind)[1]
+            header = make_header(config, version)
         else:
-            here = {"tests": "measured by workers elsewhere"}
+            version, header = "?", {"tests": "measured by workers elsewhere"}
         keeper.prepare()
-        words = tuple(map(str, config.invocation_params.args))
-        versions = {"valgrind": here.get("valgrind", "?"), "pytest": pytest.__version__}
-        bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
-        bundler.prepare()
+        bundler = make_bundler(config, settings, version)
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
-    key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
-    findings = find_with(config, settings, Store(settings.baseline_dir, key), {}, keeper)
+    store = Store(settings.baseline_dir, own_key())
+    findings = find_with(config, settings, store, {}, keeper)
     watch_sides(config, settings, findings, sys_path, ahead=True)
     selection = Selection(config)
-    gate = Gate(config, settings, findings, selection, bundler, here)
+    gate = Gate(config, settings, findings, selection, bundler, header)
     controller = Controller(config, settings, findings, selection, gate, sys_path)
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(controller, "instrcount-run")
