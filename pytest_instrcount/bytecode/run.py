@@ -14,6 +14,7 @@ from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.bytecode.counter import BytecodeCounter
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.counts.noise import differing_functions
+from pytest_instrcount.ending import finalise, noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.fixture import InstrCount
@@ -135,11 +136,8 @@ class BytecodeRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Around the tests: then judge, unless the run was cut short."""
-        try:
+        with noting_interruption(self._findings):
             result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
-            raise
         if not self._native:
             self._gate.close(session)
         return result
@@ -190,15 +188,8 @@ class BytecodeRun:
                 repeater.count_call(counter)
             else:
                 repeater.count_phases(counter)
-        state: Any = item.session._setupstate
-        ended = pytest.CallInfo.from_call(
-            lambda: state.teardown_exact(nextitem),
-            when="teardown",
-            reraise=(pytest.exit.Exception, KeyboardInterrupt),
-        )
-        if ended.excinfo is not None:
-            reports[-1] = item.ihook.pytest_runtest_makereport(item=item, call=ended)
-        return reports
+        failed = finalise(item, nextitem)
+        return reports if failed is None else [*reports[:-1], failed]
 
     def _phase(self, item: pytest.Function, when: Phase, nextitem: pytest.Item | None) -> Any:
         call = run_phase(item, when, nextitem)

@@ -15,6 +15,7 @@ from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.commands import Commands
+from pytest_instrcount.ending import noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store, read_text
@@ -98,7 +99,6 @@ class Controller:
         #: worker -> the tests that it has begun, until all of them are settled
         self._begun: dict[str, set[str]] = {}
         self._passed: set[str] = set()
-        self._failed: set[str] = set()
         #: nodeid -> worker, count and calls of its first count
         self._counts: dict[str, tuple[str, int, int]] = {}
         #: nodeid -> what two workers do not agree on
@@ -239,9 +239,7 @@ class Controller:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Know what became of each test."""
         self._take_post()
-        if report.failed:
-            self._failed.add(report.nodeid)
-        elif report.when == "call" and report.passed:
+        if report.when == "call" and report.passed:
             self._passed.add(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
@@ -252,13 +250,11 @@ class Controller:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Judge when all workers are done."""
-        try:
-            result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-            self._take_post()
-            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
-            raise
-        self._take_post()
+        with noting_interruption(self._findings):
+            try:
+                result = yield
+            finally:
+                self._take_post()
         self._report_lost()
         self._sort()
         self._gate.close(session)
