@@ -1,4 +1,4 @@
-"""What runs of several kinds begin with: the line at the top, and the file for failures."""
+"""What runs of several kinds begin with: Valgrind, the line at the top, the file for failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import pytest
 from pytest_instrcount import facts
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.settings import Settings
+from pytest_instrcount.stash import VALGRIND
 from pytest_instrcount.tracing.settings import load_trace_settings
+
+
+def find_valgrind(config: pytest.Config, settings: Settings) -> tuple[str, str]:
+    """Path and version of the valgrind of this run. Raises InstrcountError as `facts` does."""
+    found = config.stash.get(VALGRIND, None)
+    return facts.find_valgrind(settings.valgrind) if found is None else found
 
 
 def make_header(config: pytest.Config, valgrind: str) -> dict[str, str]:

@@ -15,19 +15,19 @@ from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
-from pytest_instrcount.preparing import make_bundler, make_header
+from pytest_instrcount.preparing import find_valgrind, make_bundler, make_header
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
 
 
-def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
-    """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
-    settings = choose_sides(config, load_settings(config))
+def start_measuring(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
+    """Find Valgrind and register the run. Raises pytest.UsageError."""
+    settings = choose_sides(config, settings)
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
-        valgrind, version = facts.find_valgrind(settings.valgrind)
+        valgrind, version = find_valgrind(config, settings)
         keeper.prepare()
         bundler = make_bundler(config, settings, version)
     except InstrcountError as error:

@@ -27,7 +27,7 @@ from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.planning import plan_measured
 from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import Settings, load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import BENCHMARK, COUNTING, is_traced
 
 #: What is counted, in the header, tables and reports.
@@ -54,9 +54,8 @@ def environment_facts() -> dict[str, str]:
     }
 
 
-def start_counting(config: pytest.Config, sys_path: Sequence[str]) -> None:
+def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
     """Register the run. Raises pytest.UsageError for what only Callgrind can do."""
-    settings = load_settings(config)
     unfit = [f"--instrcount-report={kind}" for kind, _ in settings.reports if kind in _REPORTS]
     unfit += ["--instrcount-keep"] if settings.keep is not None else []
     unfit += ["--instrcount-bundle"] if settings.bundle is not None else []

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pytest_instrcount import facts, replay
+from pytest_instrcount import replay
 from pytest_instrcount.account.book import count, current
 from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
@@ -25,10 +25,10 @@ from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import own_key, safe_part
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
-from pytest_instrcount.preparing import make_bundler, make_header
+from pytest_instrcount.preparing import find_valgrind, make_bundler, make_header
 from pytest_instrcount.replay import Place
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import Settings, load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.xdist.mail import (
     CHANNEL,
     SURROUNDINGS,
@@ -42,14 +42,14 @@ from pytest_instrcount.xdist.mail import (
 from pytest_instrcount.xdist.surroundings import tell_surroundings
 
 
-def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
-    """Read the settings and register the run. Raises pytest.UsageError."""
-    settings = choose_sides(config, load_settings(config))
+def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
+    """Find Valgrind, if it is here, and register the run. Raises pytest.UsageError."""
+    settings = choose_sides(config, settings)
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
         if all(map(_is_here, config.getoption("tx"))):
-            version = facts.find_valgrind(settings.valgrind)[1]
+            version = find_valgrind(config, settings)[1]
             header = make_header(config, version)
         else:
             version, header = "?", {"tests": "measured by workers elsewhere"}

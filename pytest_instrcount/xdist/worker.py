@@ -27,7 +27,7 @@ from pytest_instrcount.gating import find_with
 from pytest_instrcount.keeping import Keeper, joined_dumps
 from pytest_instrcount.preparing import make_header
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
 from pytest_instrcount.stash import MISTAKES
 from pytest_instrcount.xdist.mail import (
@@ -45,7 +45,7 @@ from pytest_instrcount.xdist.surroundings import find_surroundings
 Send = Callable[..., None]
 
 
-def start_worker(config: Any, sys_path: Sequence[str]) -> None:
+def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> None:
     """Register what measures in this worker. What is wrong is told once it can be: see `Worker`."""
     channel = config.workerinput[CHANNEL]
 
@@ -58,7 +58,6 @@ def start_worker(config: Any, sys_path: Sequence[str]) -> None:
 
     worker = Worker(config, send)
     try:
-        settings = load_settings(config)
         account = start_account(config, settings)
         valgrind, version = facts.find_valgrind(settings.valgrind)
         header = make_header(config, version)
