@@ -16,30 +16,19 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+from copied_examples import copy_examples, run
 
 
 def measure(folder: Path, *args: str) -> dict[str, int]:
     """Nodeid -> instructions per call, of one run."""
     report = folder.parent / "report.json"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "--instrcount", "-q", "-p", "no:cacheprovider"]
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
-    done = subprocess.run(
-        [*command, f"--instrcount-report=json:{report}", *args],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
+    options = ["--instrcount", f"--instrcount-report=json:{report}"]
+    run(folder, "pytest", "-q", "-p", "no:cacheprovider", *options, *args)
     return {test["nodeid"]: test["ir"] for test in json.loads(report.read_text())["tests"]}
 
 
@@ -61,9 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--alone", type=int, default=None, metavar="N")
     alone = parser.parse_args().alone
-    scratch = Path(tempfile.mkdtemp())
-    folder = scratch / "examples"
-    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    folder = copy_examples()
     first = measure(folder)
     ids = list(first)
     print(f"{len(ids)} tests, CPython {sys.version.split()[0]}")
@@ -92,7 +79,7 @@ def main() -> None:
     for nodeid in ids[:alone]:
         each |= measure(folder, nodeid)
     compare("each test alone", each)
-    shutil.rmtree(scratch)
+    shutil.rmtree(folder.parent)
     sys.exit(differing > 0)
 
 

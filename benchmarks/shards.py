@@ -11,28 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-
-
-def run(folder: Path, *args: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
-    done = subprocess.run(
-        [sys.executable, "-m", *args],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
+from copied_examples import copy_examples, run
 
 
 def update(folder: Path, into: str, *args: str) -> Path:
@@ -57,9 +40,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shards", type=int, default=2, metavar="N")
     number = parser.parse_args().shards
-    scratch = Path(tempfile.mkdtemp())
-    folder = scratch / "examples"
-    shutil.copytree(EXAMPLES, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    folder = copy_examples()
+    scratch = folder.parent
     one = files(update(folder, "one"))
     print(f"{len(one)} tests, {number} shards, CPython {sys.version.split()[0]}", flush=True)
     shards = [

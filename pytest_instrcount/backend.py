@@ -8,28 +8,29 @@ import pytest
 
 from pytest_instrcount import facts
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.settings import load_settings
+from pytest_instrcount.settings import Settings, load_settings
+from pytest_instrcount.stash import VALGRIND
 
 BYTECODE = "bytecode"
 #: No choice of the user's: what ``auto`` comes to without Valgrind. Workers of pytest-xdist are told.
-NOTHING = "nothing"
+_NOTHING = "nothing"
 
 
-def choose_backend(config: pytest.Config) -> str:
-    """What counts in this run: "callgrind", ``BYTECODE`` or ``NOTHING``.
+def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
+    """What counts in this run, "callgrind" or ``BYTECODE``, and its settings; None if nothing does.
 
     Raises pytest.UsageError for wrong settings, for ``auto`` that finds no Valgrind where a gate or
     an update is wanted, and for ``bytecode`` where it cannot be.
     """
-    if config.option.instrcount_backend == NOTHING:
-        return NOTHING
+    if config.option.instrcount_backend == _NOTHING:
+        return None
     settings = load_settings(config)
     if settings.backend == BYTECODE:
         _check_bytecode(config)
     if settings.backend != "auto":
-        return settings.backend
+        return settings.backend, settings
     try:
-        facts.find_valgrind(settings.valgrind)
+        config.stash[VALGRIND] = facts.find_valgrind(settings.valgrind)
     except InstrcountError as error:
         wants = "--instrcount-update-baseline" if settings.update else "--instrcount-prune"
         if settings.ci or settings.update or settings.prune:
@@ -37,11 +38,11 @@ def choose_backend(config: pytest.Config) -> str:
             raise pytest.UsageError(
                 f"{error}\ninstrcount_backend = auto measures nothing without Valgrind, and {why}"
             ) from None
-        config.option.instrcount_backend = NOTHING
+        config.option.instrcount_backend = _NOTHING
         config.pluginmanager.register(_Header(error.why), "instrcount-nothing")
-        return NOTHING
+        return None
     config.option.instrcount_backend = "callgrind"
-    return "callgrind"
+    return "callgrind", settings
 
 
 def _check_bytecode(config: pytest.Config) -> None:

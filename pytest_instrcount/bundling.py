@@ -21,7 +21,7 @@ from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import reason_of, shown_path
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.schema import render_baseline
-from pytest_instrcount.git import git_command, git_environment, work_tree
+from pytest_instrcount.git import run_git, work_tree
 from pytest_instrcount.report.bundle import (
     Bundle,
     BundledTest,
@@ -138,24 +138,12 @@ def git_commit(folder: Path) -> str:
     tree = work_tree(folder)
     if tree is None:
         return ""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            git_command(tree, *words),
-            env=git_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
-        return done.stdout.strip()
-
     try:
-        commit = git("rev-parse", "HEAD")
-        return commit + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+        commit = run_git(tree, "rev-parse", "HEAD").decode().strip()
+        changed = run_git(tree, "status", "--porcelain", "--untracked-files=no").strip()
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
+    return f"{commit}+" if changed else commit
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:

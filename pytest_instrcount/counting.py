@@ -20,6 +20,7 @@ from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.counts.work import can_count_allocations
+from pytest_instrcount.ending import finalise, noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.limit import Limit
@@ -175,15 +176,10 @@ class Counting:
             tests = f"{number} test{'' if number == 1 else 's'}"
             self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
         try:
-            result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
-            self.end()
-            raise
-        if self._dealt and (session.shouldfail or session.shouldstop):
-            self.end()  # the controller raises what pytest raises here without pytest-xdist
-            return result
-        try:
+            with noting_interruption(self._findings):
+                result = yield
+            if self._dealt and (session.shouldfail or session.shouldstop):
+                return result  # the controller raises what pytest raises here without pytest-xdist
             if self._zygote is not None:
                 measure_layouts(
                     self._zygote,
@@ -384,15 +380,8 @@ class Counting:
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""
         state: Any = item.session._setupstate
-        if not state.stack:
-            return
-        call = pytest.CallInfo.from_call(
-            lambda: state.teardown_exact(nextitem),
-            when="teardown",
-            reraise=(pytest.exit.Exception, KeyboardInterrupt),
-        )
-        if call.excinfo is not None:
-            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        report = finalise(item, nextitem) if state.stack else None
+        if report is not None:
             item.ihook.pytest_runtest_logreport(report=report)
 
     @pytest.hookimpl

@@ -71,6 +71,11 @@ def find_valgrind(name: str) -> tuple[str, str]:
     return path, version
 
 
+def python_version() -> str:
+    """The version of this Python, as "3.11.7": without what a build adds to it."""
+    return ".".join(map(str, sys.version_info[:3]))
+
+
 def environment_facts(valgrind_version: str, let_through: Sequence[str]) -> dict[str, str]:
     """What two measurements must share to be compared, by name. Values of variables are no facts."""
     return {

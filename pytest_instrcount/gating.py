@@ -36,6 +36,7 @@ from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.trees import OF_TREES, with_notes_on_trees
 from pytest_instrcount.report.words import IR, UNIT_FACT
+from pytest_instrcount.saying import say
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import OTHER_SIDE
@@ -109,10 +110,7 @@ class Gate:
 
     def say(self, line: str) -> None:
         """A line for people, while the run goes on."""
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and self._settings.verbosity >= 0:
-            reporter.ensure_newline()
-            reporter.write_line(unobeyed(line))
+        say(self._config, self._settings, line)
 
     def pytest_report_header(self) -> str:
         """One line that names the tools."""

@@ -8,6 +8,7 @@ What cannot be in a pull request is a ``.git``: git is started beside one only.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ FOREIGN = frozenset(
         "GIT_WORK_TREE",
     )
 )
+#: More than this no answer takes, of a large repository either.
+_SECONDS = 60
 
 
 def work_tree(folder: Path) -> Path | None:
@@ -49,3 +52,16 @@ def git_environment() -> Mapping[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
     }
+
+
+def run_git(tree: Path, *arguments: str) -> bytes:
+    """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
+    return subprocess.run(
+        git_command(tree, *arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=git_environment(),
+        timeout=_SECONDS,
+        check=True,
+    ).stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,10 +24,8 @@ from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.saying import Pulse
 from pytest_instrcount.settings import Settings
-
-#: A line is written so often while one result is awaited: a silent CI job looks like a hung one.
-_HEARTBEAT_SECONDS = 30.0
 
 #: The version of the Valgrind that made a dump is in its first lines.
 _CREATOR = re.compile(rb"^creator: callgrind-([!-~]+)$", re.MULTILINE)
@@ -213,11 +210,10 @@ class Heartbeat:
     """
 
     def __init__(self, say: Callable[[str], None], nodeid: str = "", total: int = 0) -> None:
-        self._say = say
+        self._pulse = Pulse(say)
         self._nodeid = nodeid
         self._done = -1
         self._total = total
-        self._start = self._next = time.monotonic()
 
     def of(self, nodeid: str) -> Heartbeat:
         """The next test is awaited; those before it are done."""
@@ -227,8 +223,5 @@ class Heartbeat:
         return self
 
     def __call__(self) -> None:
-        now = time.monotonic()
-        if now - self._next >= _HEARTBEAT_SECONDS:
-            self._next = now
-            done = f"{self._done:,} of {self._total:,} done, " if self._total else ""
-            self._say(f"instrcount: {done}waiting for {self._nodeid} ({now - self._start:.0f} s)")
+        done = f"{self._done:,} of {self._total:,} done, " if self._total else ""
+        self._pulse(f"{done}waiting for {self._nodeid}")

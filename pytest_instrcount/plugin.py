@@ -75,11 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
         watch_run(config)
     if wants_to_measure(config):
-        from pytest_instrcount.backend import BYTECODE, NOTHING, choose_backend
+        from pytest_instrcount.backend import BYTECODE, choose_backend
 
-        backend = choose_backend(config)
-        if backend == NOTHING:
+        chosen = choose_backend(config)
+        if chosen is None:
             return
+        backend, settings = chosen
         # the controller of pytest-xdist measures nothing, and its workers write nothing
         if backend == BYTECODE:
             from pytest_instrcount.bytecode.run import start_counting as start
@@ -89,7 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
             from pytest_instrcount.xdist.controller import start_controller as start
         else:
             from pytest_instrcount.session import start_measuring as start
-        start(config, STARTED_WITH)
+        start(config, settings, STARTED_WITH)
 
 
 def wants_to_measure(config: pytest.Config) -> bool:
@@ -105,6 +106,8 @@ def wants_to_measure(config: pytest.Config) -> bool:
         "show_fixtures_per_test",
         "markers",
         "cacheshow",
+        "setuponly",
+        "setupplan",
     )
     return (
         asked

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 
 import pytest
@@ -11,44 +9,33 @@ import pytest
 from pytest_instrcount import facts
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
-from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.counting import Counting
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
-from pytest_instrcount.gate.names import env_key
+from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.preparing import find_valgrind, make_bundler, make_header
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
-from pytest_instrcount.tracing.settings import load_trace_settings
 
 
-def start_measuring(config: pytest.Config, sys_path: Sequence[str]) -> None:
-    """Read the settings, find Valgrind and register the run. Raises pytest.UsageError."""
-    settings = choose_sides(config, load_settings(config))
-    option = config.option
-    if getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
-        return
+def start_measuring(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
+    """Find Valgrind and register the run. Raises pytest.UsageError."""
+    settings = choose_sides(config, settings)
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
-        valgrind, version = facts.find_valgrind(settings.valgrind)
+        valgrind, version = find_valgrind(config, settings)
         keeper.prepare()
-        words = tuple(map(str, config.invocation_params.args))
-        versions = {"valgrind": version, "pytest": pytest.__version__}
-        bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
-        bundler.prepare()
+        bundler = make_bundler(config, settings, version)
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
-    key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
+    header = make_header(config, version)
     environment = facts.environment_facts(version, settings.let_through)
-    header = {
-        "valgrind": version,
-        "CPython": ".".join(map(str, sys.version_info[:3])),
-        "tracer": load_trace_settings(config).backend_name,
-    }
-    findings = find_with(config, settings, Store(settings.baseline_dir, key), environment, keeper)
+    store = Store(settings.baseline_dir, own_key())
+    findings = find_with(config, settings, store, environment, keeper)
     watch_sides(config, settings, findings, sys_path)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, header)

@@ -18,6 +18,8 @@ MISTAKES = "instrcount_mistakes"
 #: plugin, if it must not be found by ``sys.path``. Both sides of a run against a commit have them.
 EDITABLE = pytest.StashKey[Mapping[str, Any]]()
 OWN_PACKAGE = pytest.StashKey[str]()
+#: Path and version of the valgrind, where it was looked for to know whether anything is counted.
+VALGRIND = pytest.StashKey[tuple[str, str]]()
 #: What the pytest that measures the other commit was told.
 OTHER_SIDE = pytest.StashKey[Any]()
 #: On an item: its `tracing.TraceProfile`, made when it is first asked for.

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.git import FOREIGN
+from pytest_instrcount.saying import Pulse, say
 from pytest_instrcount.settings import Settings, load_command_line
 from pytest_instrcount.stash import EDITABLE, OWN_PACKAGE, is_traced
 
@@ -39,7 +39,6 @@ _RAN = (0, 1, 5)
 _TAIL_LINES = 20
 _MOST_NAMES = 5
 _GLANCE_SECONDS = 0.25
-_HEARTBEAT_SECONDS = 30.0
 #: What a pytest or its worker has set for itself.
 _OWN_VARIABLES = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "OLDPWD")
 
@@ -195,7 +194,7 @@ class Head:
         return copied
 
     def _build(self, command: str) -> None:
-        self._say(f"instrcount: building {self.base}: {command}")
+        self._say(f"instrcount: building {self.base}: {printable(command)}")
         log = self._own / "build.log"
         environment = self._environment()
         python = os.path.dirname(sys.executable)
@@ -315,15 +314,12 @@ class Head:
         return environment
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
-        start = said = time.monotonic()
+        pulse = Pulse(self._say)
         while True:
             try:
                 return process.wait(_GLANCE_SECONDS)
             except subprocess.TimeoutExpired:
-                now = time.monotonic()
-                if now - said >= _HEARTBEAT_SECONDS:
-                    said = now
-                    self._say(f"instrcount: measuring at {self.base} ({now - start:.0f} s)")
+                pulse(f"measuring at {self.base}")
 
     # What is said of it.
 
@@ -353,10 +349,7 @@ class Head:
             )
 
     def _say(self, line: str) -> None:
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and self._settings.verbosity >= 0:
-            reporter.ensure_newline()
-            reporter.write_line(printable(line))
+        say(self._config, self._settings, line)
 
 
 def _spelled(folder: Path, top: Path) -> Path:

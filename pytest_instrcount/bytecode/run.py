@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,24 +9,25 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount import replay
+from pytest_instrcount import facts, replay
 from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.bytecode.counter import BytecodeCounter
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.counts.noise import differing_functions
+from pytest_instrcount.ending import finalise, noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.fixture import InstrCount
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import env_key
+from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
 from pytest_instrcount.planning import plan_measured
 from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import Settings, load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import BENCHMARK, COUNTING, is_traced
 
 #: What is counted, in the header, tables and reports.
@@ -43,24 +42,20 @@ _REPORTS = ("html", "speedscope", "collapsed")
 
 def environment_key() -> str:
     """The folder of these baselines: "cp312-linux-x86_64-bytecode"."""
-    key = env_key("cp", sys.version_info[:2], sys.platform, platform.machine())
-    return f"{key}-bytecode"
+    return f"{own_key()}-bytecode"
 
 
 def environment_facts() -> dict[str, str]:
     """What two counts must share: the compiler that made the byte code, and how it is counted."""
     return {
-        "python": ".".join(map(str, sys.version_info[:3])),
+        "python": facts.python_version(),
         "protocol": PROTOCOL,
         UNIT_FACT: UNIT,
     }
 
 
-def start_counting(config: pytest.Config, sys_path: Sequence[str]) -> None:
+def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
     """Register the run. Raises pytest.UsageError for what only Callgrind can do."""
-    settings = load_settings(config)
-    if getattr(config.option, "setuponly", False) or getattr(config.option, "setupplan", False):
-        return
     unfit = [f"--instrcount-report={kind}" for kind, _ in settings.reports if kind in _REPORTS]
     unfit += ["--instrcount-keep"] if settings.keep is not None else []
     unfit += ["--instrcount-bundle"] if settings.bundle is not None else []
@@ -77,7 +72,7 @@ def start_counting(config: pytest.Config, sys_path: Sequence[str]) -> None:
     bundler = Bundler(None, config.invocation_params.dir, (), {"pytest": pytest.__version__})
     header = {
         UNIT: "in the place of instructions: a rough local gate",
-        "CPython": ".".join(map(str, sys.version_info[:3])),
+        "CPython": facts.python_version(),
     }
     gate = Gate(config, settings, findings, selection, bundler, header)
     config.pluginmanager.register(selection, "instrcount-selection")
@@ -140,11 +135,8 @@ class BytecodeRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Around the tests: then judge, unless the run was cut short."""
-        try:
+        with noting_interruption(self._findings):
             result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
-            raise
         if not self._native:
             self._gate.close(session)
         return result
@@ -195,15 +187,8 @@ class BytecodeRun:
                 repeater.count_call(counter)
             else:
                 repeater.count_phases(counter)
-        state: Any = item.session._setupstate
-        ended = pytest.CallInfo.from_call(
-            lambda: state.teardown_exact(nextitem),
-            when="teardown",
-            reraise=(pytest.exit.Exception, KeyboardInterrupt),
-        )
-        if ended.excinfo is not None:
-            reports[-1] = item.ihook.pytest_runtest_makereport(item=item, call=ended)
-        return reports
+        failed = finalise(item, nextitem)
+        return reports if failed is None else [*reports[:-1], failed]
 
     def _phase(self, item: pytest.Function, when: Phase, nextitem: pytest.Item | None) -> Any:
         call = run_phase(item, when, nextitem)

@@ -7,7 +7,6 @@ parent. It has one thread, waits in one place, and ends when pytest does, howeve
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import selectors
 import signal
@@ -23,7 +22,6 @@ from typing import Any
 from pytest_instrcount.callgrind.channel import (
     HUNG_UP,
     REAP,
-    REHEARSAL,
     Channel,
     ChannelClosed,
     ChannelGarbled,
@@ -42,11 +40,9 @@ from pytest_instrcount.callgrind.process import (
     exit_status,
     exit_status_within,
     kill,
-    now_since_boot,
     open_pidfd,
     own_children,
     read_lines,
-    start_of,
     start_valgrind,
     state_of,
     wait_for_end,
@@ -55,6 +51,7 @@ from pytest_instrcount.callgrind.process import (
 )
 from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
 from pytest_instrcount.callgrind.scratch import FOLDERS, Scratch, remove_tree, restore
+from pytest_instrcount.callgrind.sweeping import Sweeper
 from pytest_instrcount.callgrind.waiting import Waiting
 from pytest_instrcount.errors import InstrcountError
 
@@ -97,19 +94,16 @@ class Supervisor:
     zygotes: int = 0
     #: How often the process that imports a file was killed.
     killed_imports: dict[FileKey, int] = field(default_factory=dict)
-    #: When processes may have started others that they need: from when to when, by process id.
-    own_times: dict[int, tuple[float, float]] = field(default_factory=dict)
     #: What the zygotes are told, by file name.
     plans: dict[str, bytes] = field(default_factory=dict)
-    #: Names in the temporary folder, each with the times of the two looks between which it came.
-    seen: dict[str, tuple[float, float]] = field(default_factory=dict)
-    swept: float = 0.0
     outbox: Outbox = field(init=False)
     scratch: Scratch = field(init=False)
+    sweeper: Sweeper = field(init=False)
 
     def __post_init__(self) -> None:
         self.outbox = Outbox(self.native.socket, self.selector)
         self.scratch = Scratch(Path(self.setup["scratch"]), self.setup["lock"])
+        self.sweeper = Sweeper(self.scratch.path / "tmp")
         for path in self.scratch.path.glob("*.json"):
             self.plans[path.name] = path.read_bytes()
 
@@ -204,7 +198,7 @@ class Supervisor:
         began = time.monotonic()
         deadline = began + self.setup["timeout"]
         if only is None:
-            self.sweep_temporary()
+            self.sweeper.empty(in_use=bool(self.alone or self.starting))
         try:
             valgrind = start_valgrind(
                 command, self.setup["environment"], self.setup["folder"], log, output
@@ -212,19 +206,12 @@ class Supervisor:
         except OSError as error:
             self.fatal(f"Valgrind could not be started: {error}")
             return
-        self.own_times[valgrind.process.pid] = start_of(valgrind.process.pid), math.inf
+        self.sweeper.begin(valgrind.process.pid)
         start = Starting(valgrind, deadline, began, only)
         self.starting.append(start)
         self.selector.register(
             valgrind.parent.channel, selectors.EVENT_READ, lambda: self.on_starting(start)
         )
-
-    def sweep_temporary(self) -> None:
-        """Have a zygote find what the first one found: no file that another has left."""
-        folder = Path(self.setup["scratch"], "tmp")
-        in_use = self.alone or self.starting
-        for name in [REHEARSAL] if in_use else os.listdir(folder):
-            remove_tree(folder / name)
 
     def on_starting(self, start: Starting) -> None:
         valgrind = start.valgrind
@@ -250,22 +237,21 @@ class Supervisor:
             # Byte code was written on the way: from now on it is read, and the heap is another.
             self.restarted = True
             valgrind.end()
-            self.own_times.pop(valgrind.process.pid, None)
+            self.sweeper.forget(valgrind.process.pid)
             self.start_zygote(None)
         else:
             self.zygote = valgrind
             self.selector.register(
                 valgrind.parent.channel, selectors.EVENT_READ, self.on_zygote_end
             )
-            self.own_times[valgrind.process.pid] = start_of(valgrind.process.pid), now_since_boot()
-            self.note_left_files()
+            self.sweeper.settle(valgrind.process.pid)
             self.outbox.send({"kind": "ready", "threads": valgrind.threads})
 
     def on_unready(self, start: Starting, why: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             start.valgrind.process.wait(0 if why else _GLANCE_SECONDS)
         start.valgrind.end()
-        self.own_times.pop(start.valgrind.process.pid, None)
+        self.sweeper.forget(start.valgrind.process.pid)
         status = describe_popen(start.valgrind.process.returncode)
         words = start.valgrind.last_words(start.valgrind.process.pid)
         text = "\n".join(filter(None, (why or f"the process {status}", words)))
@@ -345,7 +331,7 @@ class Supervisor:
         began = time.monotonic()
         file = FileChild(key, parent, valgrind, began + self.setup["timeout"], began, only)
         path, layout = key
-        self.own_times[parent.pid] = start_of(parent.pid), math.inf
+        self.sweeper.begin(parent.pid)
         self.restore_scratch()
         parent.channel.send({"path": path, "child": child_name(path), "layout": layout})
         self.selector.register(parent.channel, selectors.EVENT_READ, lambda: self.on_file(file))
@@ -372,8 +358,7 @@ class Supervisor:
                 self.close_file(file)
                 return
         file.collected, file.ids = message, frozenset(message["ids"])
-        self.own_times[file.parent.pid] = start_of(file.parent.pid), now_since_boot()
-        self.note_left_files()
+        self.sweeper.settle(file.parent.pid)
         if file.only is not None and self.check_collected(file.only, file):
             self.start_run(file.only, file)
         elif file.only is not None:
@@ -429,7 +414,7 @@ class Supervisor:
         self.selector.register(run.channel, selectors.EVENT_READ, lambda: self.on_run(run))
         if run.pidfd >= 0:
             self.selector.register(run.pidfd, selectors.EVENT_READ, lambda: self.on_run_end(run))
-        self.own_times[run.pid] = start_of(run.pid), math.inf
+        self.sweeper.begin(run.pid)
         self.outbox.send({"kind": "started", "index": test.index})
 
     def on_run(self, run: Run) -> None:
@@ -475,7 +460,7 @@ class Supervisor:
             os.close(run.pidfd)
         run.file.running -= 1
         status = self.wait_status(run)
-        self.own_times.pop(run.pid, None)
+        self.sweeper.forget(run.pid)
         self.tell_spent(run.test, run.spans())
         self.sweep(run)
         self.settle(run, status)
@@ -572,35 +557,8 @@ class Supervisor:
         known = {self.zygote.process.pid} if self.zygote is not None else set()
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}
-        end_orphans(lambda pid: pid in known or self.may_be_used(pid))
-        self.sweep_left_files()
-
-    def may_be_used(self, pid: int) -> bool:
-        """Whether an orphan was started while what still runs could have started it."""
-        start = start_of(pid)
-        return self.may_be_needed(start, start)
-
-    def may_be_needed(self, after: float, by: float) -> bool:
-        """Whether what was made in that time may be of a process that still runs."""
-        return any(first <= by and after <= last for first, last in self.own_times.values())
-
-    def sweep_left_files(self) -> None:
-        """Delete what tests have left in the temporary folder, once nobody can need it."""
-        folder = self.scratch.path / "tmp"
-        self.note_left_files()
-        at_work = {run.child for run in self.runs} | {REHEARSAL}
-        for name, (after, by) in list(self.seen.items()):
-            if name not in at_work and not self.may_be_needed(after, by):
-                remove_tree(folder / name)
-                del self.seen[name]
-
-    def note_left_files(self) -> None:
-        """Know between which two looks each name came into the temporary folder."""
-        now = now_since_boot()
-        with contextlib.suppress(OSError):
-            for name in os.listdir(self.scratch.path / "tmp"):
-                self.seen.setdefault(name, (self.swept, now))
-        self.swept = now
+        self.sweeper.sweep_processes(known)
+        self.sweeper.sweep_files({run.child for run in self.runs})
 
     def restore_scratch(self) -> None:
         """Make the folder of the run again if somebody has deleted it, or something in it."""
@@ -639,7 +597,7 @@ class Supervisor:
         self.selector.unregister(zygote.parent.channel)
         words = zygote.last_words(zygote.process.pid)
         zygote.end()
-        self.own_times.pop(zygote.process.pid, None)
+        self.sweeper.forget(zygote.process.pid)
         for file in list(self.files.values()):
             self.close_file(file)
         runs = [run for run in self.runs if run.file.valgrind is zygote]
@@ -684,7 +642,7 @@ class Supervisor:
 
     def close_file(self, file: FileChild) -> None:
         kill(file.parent.pid)
-        self.own_times.pop(file.parent.pid, None)
+        self.sweeper.forget(file.parent.pid)
         if file.only is None:
             self.files.pop(file.key, None)
         elif file in self.alone:

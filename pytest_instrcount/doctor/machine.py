@@ -21,9 +21,10 @@ from pytest_instrcount.doctor.check import Check
 from pytest_instrcount.doctor.project import Project
 from pytest_instrcount.doctor.symbols import has_symbols, interpreter_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, Store, env_key, load_baseline
+from pytest_instrcount.gate.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.compare import differing
-from pytest_instrcount.gate.names import CALLS_SUFFIX, safe_part
+from pytest_instrcount.gate.names import CALLS_SUFFIX, own_key
+from pytest_instrcount.git import run_git, work_tree
 
 #: Free space in bytes, below which a run is likely to fail, and below which a large one may.
 LEAST_FREE, LITTLE_FREE = 100_000_000, 1_000_000_000
@@ -249,12 +250,12 @@ def check_baselines(project: Project) -> Iterator[Check]:
         for key in keys
     }
     held = [f"{key} ({number})" for key, number in counts.items() if number]
-    here = safe_part(env_key("cp", sys.version_info[:2], sys.platform, platform.machine()))
+    here = own_key()
     if not counts.get(here):
         others = f", but {', '.join(held)}" if held else ""
         yield Check("baselines", "warn", f"{shown} has none for {here}{others}", _UPDATE)
         return
-    if _is_ignored(root):
+    if is_ignored(root):
         yield Check(
             "baselines",
             "warn",
@@ -270,12 +271,16 @@ def check_baselines(project: Project) -> Iterator[Check]:
     yield check_comparable(Store(root, here), environment)
 
 
-def _is_ignored(folder: Path) -> bool:
-    try:
-        command = ["git", "-C", str(folder.parent), "check-ignore", "-q", str(folder)]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:  # no git
+def is_ignored(folder: Path) -> bool:
+    """Whether git leaves a folder out; False where there is no git, or no work tree."""
+    tree = work_tree(folder.parent)
+    if tree is None:
         return False
+    try:
+        run_git(tree, "check-ignore", "--quiet", os.path.abspath(folder))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:

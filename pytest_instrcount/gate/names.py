@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import platform
 import re
 import shlex
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -14,13 +16,18 @@ _LONGEST_PART = 80
 _LONGEST_FOLDER = 240
 
 
-def env_key(implementation: str, version: tuple[int, int], platform: str, machine: str) -> str:
+def env_key(implementation: str, version: tuple[int, int], system: str, machine: str) -> str:
     """The folder name of an environment; what is no letter, digit, ``_``, ``.`` or ``-`` is ``_``.
 
     >>> env_key("cp", (3, 11), "linux", "x86_64")
     'cp311-linux-x86_64'
     """
-    return safe_part(f"{implementation}{version[0]}{version[1]}-{platform}-{machine}")
+    return safe_part(f"{implementation}{version[0]}{version[1]}-{system}-{machine}")
+
+
+def own_key() -> str:
+    """The folder name of the environment that this process is in."""
+    return env_key("cp", sys.version_info[:2], sys.platform, platform.machine())
 
 
 def hash8(text: str) -> str:

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from pytest_instrcount.gate.baseline import Baseline, Store
 from pytest_instrcount.gate.denoised import denoise_layouts
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import hash8, printable, reason_of, shown_path
+from pytest_instrcount.gate.reading import read_file, unpack
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1
@@ -123,22 +122,9 @@ def _rows(rows: Mapping[str, Row], beside: Mapping[str, Row]) -> Any:
 def load_shard(path: Path) -> Shard:
     """Read one. Raises InstrcountError "shard-damaged", "baseline-newer" or "baseline-unreadable"."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(LARGEST_PACKED + 1)
-    except OSError as error:
-        raise InstrcountError(
-            "baseline-unreadable",
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(path)}",
-        ) from error
-    try:
-        if len(packed) > LARGEST_PACKED:
-            raise ValueError(f"more than {LARGEST_PACKED:,} bytes")
-        data = gzip.GzipFile(fileobj=BytesIO(packed)).read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise ValueError(f"more than {LARGEST:,} bytes unpacked")
-        return parse_shard(data.decode("utf-8"), path)
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+        packed = read_file(path, LARGEST_PACKED, "baseline-unreadable")
+        return parse_shard(unpack(packed, LARGEST).decode("utf-8"), path)
+    except ValueError as error:
         raise _damaged(path, str(error)) from None
 
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pytest_instrcount.blame.tree import UNITS, CallTree
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable, reason_of, shown_path
+from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.reading import read_file, unpack
 from pytest_instrcount.gate.records import TestResult
 
 #: The version that is written; newer ones are refused.
@@ -32,7 +31,6 @@ LARGEST = 500_000_000
 # Bytes of JSON that a packed file may hold beside so many for each of its own; ten are usual.
 _LEAST_UNPACKED, _MOST_TIMES_PACKED = 50_000_000, 100
 _LARGEST_NUMBER = 2**63 - 1
-_PIECE = 1 << 20
 
 Numbers = Mapping[str, "int | str | None"]
 
@@ -156,15 +154,7 @@ def load_bundle(path: Path) -> Bundle:
     Raises InstrcountError "bundle-unreadable", "bundle-damaged" or "bundle-newer".
     """
     try:
-        data = _read(path)
-    except (OSError, ValueError) as error:
-        raise InstrcountError(
-            "bundle-unreadable",
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(path)}",
-        ) from error
-    try:
-        return _parse(data, path)
+        return _parse(read_file(path, LARGEST, "bundle-unreadable"), path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else printable(str(error))
         raise InstrcountError(
@@ -174,31 +164,10 @@ def load_bundle(path: Path) -> Bundle:
         ) from error
 
 
-def _read(path: Path) -> bytes:
-    if not path.is_file() and path.exists():  # to open a pipe would wait forever
-        raise OSError("not a regular file")
-    with path.open("rb") as file:
-        return _read_all(file, LARGEST)
-
-
-def _read_all(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
-    """A file by pieces: it may be larger than it says, and a buffer for the most is large."""
-    data = bytearray()
-    while piece := file.read(_PIECE):
-        data += piece
-        if len(data) > most:
-            raise ValueError(f"it holds more than {most:,} bytes")
-    return bytes(data)
-
-
 def _parse(data: bytes, path: Path) -> Bundle:
     if data.startswith(b"\x1f\x8b"):
         largest = min(LARGEST, _LEAST_UNPACKED + len(data) * _MOST_TIMES_PACKED)
-        try:
-            with gzip.GzipFile(fileobj=BytesIO(data)) as file:
-                data = _read_all(file, largest)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(error) from None
+        data = unpack(data, largest)
     found = json.loads(data.decode("utf-8"), parse_int=_number)
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise ValueError("it is something else")

@@ -15,13 +15,12 @@ from typing import IO, TypedDict, TypeGuard
 
 from pytest_instrcount.gate.measurement import per_call
 from pytest_instrcount.gate.schema import LARGEST_FILE
-from pytest_instrcount.git import git_command, git_environment, work_tree
+from pytest_instrcount.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50
 #: How many commits of the folder are looked through for them.
 _MOST_COMMITS = 2_000
-_SECONDS = 60
 
 
 class Point(TypedDict):
@@ -76,19 +75,6 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
             if blob in counts
         ]
     return histories
-
-
-def run_git(tree: Path, *arguments: str) -> bytes:
-    """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
-    return subprocess.run(
-        git_command(tree, *arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=git_environment(),
-        timeout=_SECONDS,
-        check=True,
-    ).stdout
 
 
 def _commits_of_files(tree: Path, folder: Path) -> dict[str, list[tuple[str, str, str]]]:

@@ -16,7 +16,8 @@ from pytest_instrcount.gate.gate import (
     Verdict,
     fails,
 )
-from pytest_instrcount.gate.names import printable, reason_of, shown_path
+from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.reading import read_file
 from pytest_instrcount.report.json import SCHEMA
 
 #: Bytes of a report that are read.
@@ -48,17 +49,7 @@ def load_report(path: Path) -> Report:
     Raises InstrcountError "report-unreadable", "report-damaged", "report-newer" or "report-older".
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise InstrcountError(
-            "report-unreadable",
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(path)}",
-        ) from error
-    try:
-        if len(data) > LARGEST:
-            raise ValueError(f"it holds more than {LARGEST:,} bytes")
+        data = read_file(path, LARGEST, "report-unreadable", pipe=True)
         found = json.loads(data.decode("utf-8"), parse_constant=_refuse)
         return _checked(found, path)
     except (ValueError, RecursionError) as error:

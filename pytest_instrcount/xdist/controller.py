@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
-from pytest_instrcount import facts, replay
+from pytest_instrcount import replay
 from pytest_instrcount.account.book import count, current
 from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
-from pytest_instrcount.bundling import Bundler
 from pytest_instrcount.commands import Commands
+from pytest_instrcount.ending import noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store, read_text
 from pytest_instrcount.gate.calls import CallStore
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import env_key, safe_part
+from pytest_instrcount.gate.names import own_key, safe_part
 from pytest_instrcount.gating import Gate, find_with
 from pytest_instrcount.keeping import Keeper
+from pytest_instrcount.preparing import find_valgrind, make_bundler, make_header
 from pytest_instrcount.replay import Place
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import Settings, load_settings
-from pytest_instrcount.tracing.settings import load_trace_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.xdist.mail import (
     CHANNEL,
     SURROUNDINGS,
@@ -44,35 +42,26 @@ from pytest_instrcount.xdist.mail import (
 from pytest_instrcount.xdist.surroundings import tell_surroundings
 
 
-def start_controller(config: pytest.Config, sys_path: Sequence[str]) -> None:
-    """Read the settings and register the run. Raises pytest.UsageError."""
-    settings = load_settings(config)
-    if config.option.setuponly or config.option.setupplan:
-        return
+def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
+    """Find Valgrind, if it is here, and register the run. Raises pytest.UsageError."""
     settings = choose_sides(config, settings)
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
-    here = {
-        "CPython": ".".join(map(str, sys.version_info[:3])),
-        "tracer": load_trace_settings(config).backend_name,
-    }
     try:
         if all(map(_is_here, config.getoption("tx"))):
-            here = {"valgrind": facts.find_valgrind(settings.valgrind)[1], **here}
+            version = find_valgrind(config, settings)[1]
+            header = make_header(config, version)
         else:
-            here = {"tests": "measured by workers elsewhere"}
+            version, header = "?", {"tests": "measured by workers elsewhere"}
         keeper.prepare()
-        words = tuple(map(str, config.invocation_params.args))
-        versions = {"valgrind": here.get("valgrind", "?"), "pytest": pytest.__version__}
-        bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
-        bundler.prepare()
+        bundler = make_bundler(config, settings, version)
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
-    key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
-    findings = find_with(config, settings, Store(settings.baseline_dir, key), {}, keeper)
+    store = Store(settings.baseline_dir, own_key())
+    findings = find_with(config, settings, store, {}, keeper)
     watch_sides(config, settings, findings, sys_path, ahead=True)
     selection = Selection(config)
-    gate = Gate(config, settings, findings, selection, bundler, here)
+    gate = Gate(config, settings, findings, selection, bundler, header)
     controller = Controller(config, settings, findings, selection, gate, sys_path)
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(controller, "instrcount-run")
@@ -110,7 +99,6 @@ class Controller:
         #: worker -> the tests that it has begun, until all of them are settled
         self._begun: dict[str, set[str]] = {}
         self._passed: set[str] = set()
-        self._failed: set[str] = set()
         #: nodeid -> worker, count and calls of its first count
         self._counts: dict[str, tuple[str, int, int]] = {}
         #: nodeid -> what two workers do not agree on
@@ -251,9 +239,7 @@ class Controller:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Know what became of each test."""
         self._take_post()
-        if report.failed:
-            self._failed.add(report.nodeid)
-        elif report.when == "call" and report.passed:
+        if report.when == "call" and report.passed:
             self._passed.add(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
@@ -264,13 +250,11 @@ class Controller:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Judge when all workers are done."""
-        try:
-            result = yield
-        except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-            self._take_post()
-            self._findings.note("gate skipped: the run was interrupted; no baseline was written")
-            raise
-        self._take_post()
+        with noting_interruption(self._findings):
+            try:
+                result = yield
+            finally:
+                self._take_post()
         self._report_lost()
         self._sort()
         self._gate.close(session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,15 +21,15 @@ from pytest_instrcount.gate.baseline import Found, Missing, Store, found_in
 from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import env_key
+from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gating import find_with
 from pytest_instrcount.keeping import Keeper, joined_dumps
+from pytest_instrcount.preparing import make_header
 from pytest_instrcount.selection import Selection
-from pytest_instrcount.settings import load_settings
+from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
 from pytest_instrcount.stash import MISTAKES
-from pytest_instrcount.tracing.settings import load_trace_settings
 from pytest_instrcount.xdist.mail import (
     CHANNEL,
     SURROUNDINGS,
@@ -46,10 +45,8 @@ from pytest_instrcount.xdist.surroundings import find_surroundings
 Send = Callable[..., None]
 
 
-def start_worker(config: Any, sys_path: Sequence[str]) -> None:
+def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> None:
     """Register what measures in this worker. What is wrong is told once it can be: see `Worker`."""
-    if config.option.setuponly or config.option.setupplan:
-        return
     channel = config.workerinput[CHANNEL]
 
     def send(*message: object) -> None:
@@ -61,18 +58,15 @@ def start_worker(config: Any, sys_path: Sequence[str]) -> None:
 
     worker = Worker(config, send)
     try:
-        settings = load_settings(config)
         account = start_account(config, settings)
         valgrind, version = facts.find_valgrind(settings.valgrind)
-        tracer = load_trace_settings(config).backend_name
+        header = make_header(config, version)
     except (InstrcountError, pytest.UsageError) as error:
         worker.mistake = str(error)
         config.pluginmanager.register(worker, "instrcount-worker")
         return
-    key = env_key("cp", sys.version_info[:2], sys.platform, os.uname().machine)
+    key = own_key()
     environment = facts.environment_facts(version, settings.let_through)
-    python = ".".join(map(str, sys.version_info[:3]))
-    header = {"valgrind": version, "CPython": python, "tracer": tracer}
     worker.hello = Hello(environment, key, header)
     store = MailedStore(settings.baseline_dir, key, ask)
     ruled = find_with(config, settings, store, environment, Keeper(None, Path()))

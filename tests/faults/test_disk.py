@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,13 @@ def run_with_mount(place: Place, mounted: Path, options: str, *args: str) -> Don
         find {mounted} > {place.path.parent}/left
         exit $code
     """
+    return run_in_shell(place, script, *args, before=("unshare", "-m"))
+
+
+def run_in_shell(place: Place, script: str, *args: str, before: Sequence[str] = ()) -> Done:
+    """A run that a script starts as its arguments."""
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, "sh", *place.command(*args)],
+        [*before, "sh", "-c", script, "sh", *place.command(*args)],
         cwd=place.path,
         env=place.environment(),
         capture_output=True,
@@ -137,23 +143,9 @@ def test_a_limit_of_file_size(place: Place) -> None:
     """As a full disk, where nothing can be mounted: no half of a file, and a message."""
     place.write("test_a.py", TESTS)
     tree = place.tree()
-    done = subprocess.run(
-        [
-            "sh",
-            "-c",
-            'ulimit -f 8; exec "$@"',
-            "sh",
-            *place.command("--instrcount-update-baseline"),
-        ],
-        cwd=place.path,
-        env=place.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode in (1, 4), done.stdout + done.stderr
-    assert "fix: " in done.stdout + done.stderr
+    done = run_in_shell(place, 'ulimit -f 8; exec "$@"', "--instrcount-update-baseline")
+    assert done.code in (1, 4), done.output
+    assert "fix: " in done.output
     place.assert_nothing_left(tree)
 
 
@@ -161,18 +153,10 @@ def test_few_descriptors(place: Place) -> None:
     """Said, with what to do."""
     place.write("test_a.py", TESTS)
     tree = place.tree()
-    done = subprocess.run(
-        ["sh", "-c", 'ulimit -n 11; exec "$@"', "sh", *place.command()],
-        cwd=place.path,
-        env=place.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 4, done.stdout + done.stderr
-    assert "Too many open files" in done.stdout + done.stderr
-    assert "fix: " in done.stdout + done.stderr
+    done = run_in_shell(place, 'ulimit -n 11; exec "$@"')
+    assert done.code == 4, done.output
+    assert "Too many open files" in done.output
+    assert "fix: " in done.output
     place.assert_nothing_left(tree)
 
 

@@ -38,6 +38,20 @@ from pytest_instrcount.stash import BENCHMARK, COUNTING
 
 RECORDED = Path(__file__).parents[1] / "data" / "callgrind"
 
+#: A file of two tests that are measured.
+TWO_TESTS = """
+import pytest
+
+@pytest.mark.instrcount
+def test_a(): pass
+
+@pytest.mark.instrcount
+def test_b(): pass
+"""
+#: By Python function, a test that calls another file's function, and then calls it twice as often.
+TREE = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (9_900, 10)}
+DEARER_TREE = {**TREE, "test_it.py:test_a;shop.py:f": (19_800, 20)}
+
 #: Callgrind's name of a function -> instructions of its own in one call of the test.
 Costs = Mapping[str, int]
 Message = dict[str, Any]

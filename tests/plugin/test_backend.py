@@ -65,6 +65,7 @@ def test_auto_with_valgrind_is_callgrind(project: Project) -> None:
     project.write(MARKED)
     assert project.verdicts() == {"test_a": "new"}
     assert project.valgrind.started
+    assert project.valgrind.looked_for == 1
 
 
 def test_callgrind_is_what_counts_unless_said_otherwise(bare: Project) -> None:

@@ -9,27 +9,15 @@ import pytest
 import pytest_instrcount.counting
 from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.gate.rulings import Rulings
-from tests.plugin.conftest import Project
-
-SUITE = """
-    import pytest
-
-    @pytest.mark.instrcount
-    def test_a(): pass
-
-    @pytest.mark.instrcount
-    def test_b(): pass
-"""
-OLD = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (9_900, 10)}
-NEW = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (19_800, 20)}
+from tests.plugin.conftest import DEARER_TREE, TREE, TWO_TESTS, Project
 
 
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two tests with baselines."""
-    project.write(SUITE)
+    project.write(TWO_TESTS)
     project.write(shop="def f(): pass")
-    project.valgrind.python["test_a"] = OLD
+    project.valgrind.python["test_a"] = TREE
     project.update().assert_outcomes(passed=2)
     return project
 
@@ -63,7 +51,7 @@ def test_a_green_run_asks_nothing(suite: Project) -> None:
 
 def test_the_caller_is_named(suite: Project) -> None:
     """With its place; and the same repetition is measured as counted."""
-    suite.valgrind.python["test_a"] = NEW
+    suite.valgrind.python["test_a"] = DEARER_TREE
     suite.valgrind.costs["test_a"] = 20_000
     asked(suite)
     result = suite.measure()

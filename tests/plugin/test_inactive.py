@@ -112,6 +112,9 @@ def test_exceptions_of_the_call_come_through(project: Project, args: tuple[str, 
         ("--fixtures-per-test",),
         ("--markers",),
         ("--cache-show",),
+        ("--setup-only",),
+        ("--setup-plan",),
+        ("--setup-plan", "--instrcount-against=HEAD~1"),
     ],
 )
 def test_runs_that_measure_nothing_need_no_valgrind(

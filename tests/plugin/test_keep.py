@@ -8,22 +8,13 @@ import pytest
 
 from pytest_instrcount.callgrind.parse import parse_profile
 from pytest_instrcount.callgrind.profile import Row
-from tests.plugin.conftest import CALLS, FakeValgrind, Project
-
-SUITE = """
-import pytest
-pytestmark = pytest.mark.instrcount
-
-def test_a(): pass
-
-def test_b(): pass
-"""
+from tests.plugin.conftest import CALLS, TWO_TESTS, FakeValgrind, Project
 
 
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two tests in a folder, with baselines of 10,000 each."""
-    project.pytester.mkdir("tests").joinpath("test_it.py").write_text(SUITE)
+    project.pytester.mkdir("tests").joinpath("test_it.py").write_text(TWO_TESTS)
     project.valgrind.python["test_a"] = {"tests/test_it.py:test_a": (10_000, 1)}
     project.update().assert_outcomes(passed=2)
     return project

@@ -8,22 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.plugin.conftest import Project
-
-SUITE = """
-import pytest
-pytestmark = pytest.mark.instrcount
-
-def test_a(): pass
-
-def test_b(): pass
-"""
+from tests.plugin.conftest import TWO_TESTS, Project
 
 
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two tests with baselines of 10,000; the first costs 20 % more now, the second as before."""
-    project.write(SUITE)
+    project.write(TWO_TESTS)
     project.update()
     project.valgrind.costs["test_a"] = 12_000
     return project
@@ -66,7 +57,7 @@ def test_the_commit(suite: Project) -> None:
 
 def test_what_is_printed(suite: Project) -> None:
     """A list for the pull request: of what moved, with the reason."""
-    suite.write(SUITE + "\ndef test_new(): pass\n")
+    suite.write(TWO_TESTS + "\n@pytest.mark.instrcount\ndef test_new(): pass\n")
     result = suite.update("--instrcount-reason=more work")
     result.stdout.fnmatch_lines(
         [
@@ -111,7 +102,7 @@ def test_a_jump_needs_a_reason(suite: Project, ir: int) -> None:
 
 def test_what_needs_none(suite: Project) -> None:
     """A move up to the cap, a new test, a baseline of another environment, a policy that leaves it."""
-    suite.write(SUITE + "\ndef test_new(): pass\n")
+    suite.write(TWO_TESTS + "\n@pytest.mark.instrcount\ndef test_new(): pass\n")
     assert suite.update(CAP, "--instrcount-update-policy=missing").ret == 1  # it regressed
     assert "test_new" in suite.baselines()
     suite.valgrind.costs["test_a"] = 10_500

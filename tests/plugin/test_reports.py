@@ -9,32 +9,20 @@ from typing import Any
 
 import pytest
 
-from tests.plugin.conftest import Project
+from tests.plugin.conftest import DEARER_TREE, TREE, TWO_TESTS, Project
 from tests.schemas import complaints
 
 SPEEDSCOPE = Path(__file__).parents[1] / "data" / "trace" / "speedscope-schema.json"
-
-SUITE = """
-    import pytest
-
-    @pytest.mark.instrcount
-    def test_a(): pass
-
-    @pytest.mark.instrcount
-    def test_b(): pass
-"""
-OLD = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (9_900, 10)}
-NEW = {"test_it.py:test_a": (100, 1), "test_it.py:test_a;shop.py:f": (19_800, 20)}
 
 
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two tests with baselines, of which one is twice as dear now."""
-    project.write(SUITE)
+    project.write(TWO_TESTS)
     project.write(shop="def f(): pass")
-    project.valgrind.python["test_a"] = OLD
+    project.valgrind.python["test_a"] = TREE
     project.update().assert_outcomes(passed=2)
-    project.valgrind.python["test_a"] = NEW
+    project.valgrind.python["test_a"] = DEARER_TREE
     project.valgrind.costs["test_a"] = 20_000
     return project
 

@@ -73,6 +73,12 @@ def test_a_plan_of_setups_measures_nothing(spread: pytest.Pytester) -> None:
     assert "instrcount:" not in str(result.stdout)
 
 
+def test_a_plugin_of_pytest_that_is_off(spread: pytest.Pytester) -> None:
+    """Without --setup-only there is nothing to ask it, in the controller and in workers."""
+    given = "--instrcount", "-n1", "-pno:setuponly", "--instrcount-valgrind=./none"
+    check(run(spread, *given), "there is no './none' to run", "[valgrind-missing]")
+
+
 def test_without_the_option_nothing_is_sent(spread: pytest.Pytester) -> None:
     """The plugin leaves workers alone."""
     spread.makeconftest(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.bundling import git_commit
+from pytest_instrcount.doctor.machine import is_ignored
 from pytest_instrcount.git import work_tree
 from pytest_instrcount.report.history import read_histories, read_history
 from tests.unit.test_history import Repository
@@ -60,6 +61,7 @@ def test_a_repository_among_the_baselines_is_not_one(repository: Repository) -> 
     [point] = read_history(repository.folder / "first.json")
     assert point["ir"] == 1
     assert len(git_commit(repository.folder)) == 40
+    assert not is_ignored(repository.folder / "baselines")
     assert not mark.exists()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount import git
 from pytest_instrcount.report import history
 from pytest_instrcount.report.history import read_histories, read_history
 
@@ -236,9 +237,9 @@ def test_no_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_git_that_does_not_end(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.store(a=1)
-    git = repository.root / "git"
-    git.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
-    git.chmod(0o755)
+    program = repository.root / "git"
+    program.write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    program.chmod(0o755)
     monkeypatch.setenv("PATH", str(repository.root))
-    monkeypatch.setattr(history, "_SECONDS", 0.2)
+    monkeypatch.setattr(git, "_SECONDS", 0.2)
     assert counts(repository.folder / "a.json") == []
