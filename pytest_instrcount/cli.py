@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     show = commands.add_parser(
         "show",
+        allow_abbrev=False,  # as pytest: a name that is added must not break a script
         help="print a test's baseline, or the failures in a bundle again",
         description="Print what the baseline of a test says; or the failures of a run again, from "
         "the file that pytest --instrcount --instrcount-bundle=PATH has written. Needs neither "
@@ -89,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     show.set_defaults(run=_show)
     history = commands.add_parser(
         "history",
+        allow_abbrev=False,
         help="print what commits have stored for a test",
         description="Print the counts that commits have stored for a test, from git's log: commit, "
         "date, instructions per call, growth, and why. Exit code 0, or 2 if there is nothing.",
@@ -114,6 +116,7 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 def _add_compare(commands: Commands) -> None:
     compare = commands.add_parser(
         "compare",
+        allow_abbrev=False,
         help="compare two folders of baselines, or two reports",
         description="Compare two folders of baselines, or two JSON reports, as if B were a run "
         "against the baselines A: the same table and words, the worst first. Exit code 0; 1 if a "
@@ -151,6 +154,7 @@ def _width() -> int:
 def _add_merge(commands: Commands) -> None:
     merge = commands.add_parser(
         "merge",
+        allow_abbrev=False,
         help="join the baselines or the reports of several machines",
         description="Join folders of baselines, or JSON reports, of runs that had a part of the "
         "tests each. Exit code 0; 1 if a merged report holds what fails a run; 2 if two of them "

@@ -24,6 +24,7 @@ def add_doctor(commands: Commands) -> None:
     """Declare the command."""
     doctor = commands.add_parser(
         "doctor",
+        allow_abbrev=False,
         help="check this machine, or what leaks into the count of a test",
         description="Check what a measured run needs: Valgrind, this Python, the temporary folder, "
         "the settings and the baselines of the project. With a test, count it in several ways "

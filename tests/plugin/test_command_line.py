@@ -268,3 +268,19 @@ def test_history_of_a_shallow_clone(
     assert len(lines) == 5
     assert lines[3].endswith("11,000            more work")
     assert lines[4].startswith("this clone is shallow: ") and "git fetch --unshallow" in lines[4]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show --kee x",
+        "history --baseline x",
+        "compare --max 1",
+    ],
+)
+def test_no_option_is_abbreviated(command: str, capsys: Captured) -> None:
+    """One that is added must not break a script."""
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "one", "two"])
+    assert ended.value.code == 2
+    assert "unrecognized arguments: --" in capsys.readouterr().err
