@@ -95,9 +95,13 @@ class Place:
         self.path.joinpath(name).write_text(textwrap.dedent(text), encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
-        """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice."""
+        """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice.
+
+        pytest-asyncio has a fixture for each test, with which what repeats is a process of its own.
+        """
         kept = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
         ours = {"TMPDIR": str(self.temporary), "PYTHONDONTWRITEBYTECODE": "1"}
+        ours["PYTEST_ADDOPTS"] = "-pno:asyncio"
         return {**kept, **ours, **more}
 
     def command(self, *args: str) -> list[str]:
