@@ -577,7 +577,7 @@ class Supervisor:
     def tell_spent(self, test: Test | None, spans: list[tuple[str, float, float]]) -> None:
         """Say what took how long: seen from here, so that nobody under Valgrind reads a clock."""
         index = None if test is None else test.index
-        self.native.send({"kind": "spent", "index": index, "spans": spans})
+        self.outbox.send({"kind": "spent", "index": index, "spans": spans})
 
     def give_problem(
         self, test: Test, why: str, detail: str = "", slug: str = "not-measured"
