@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 
 _MOST_RUNS = 1000
+#: A killed process is gone after that long, on a loaded machine, too.
+_LAST_MOMENT_SECONDS = 10.0
 #: What is in it from the start.
 FOLDERS = ("dumps", "tmp")
 
@@ -70,14 +73,24 @@ def restore(scratch: Scratch) -> Scratch:
     return scratch
 
 
-def remove_abandoned(path: Path) -> None:
-    """Delete the folder of a run that has ended, unless another run has taken it over."""
-    if os.path.lexists(path):
+def remove_abandoned(path: Path, inode: int) -> None:
+    """Delete the folder of a run that has ended, unless another run has taken it over.
+
+    ``inode`` is that of the run's own folder: who was killed while holding it does so a moment longer.
+    """
+    end = time.monotonic() + _LAST_MOMENT_SECONDS
+    while os.path.lexists(path):
         with contextlib.suppress(OSError):
             lock = lock_folder(path, FOLDERS)
             if lock is not None:
                 Scratch(path, lock).remove()
                 os.close(lock)
+                return
+            if os.lstat(path).st_ino != inode:
+                return
+        if time.monotonic() > end:
+            return
+        time.sleep(0.01)
 
 
 def take_scratch() -> Scratch:

@@ -102,6 +102,7 @@ class Zygote:
 
     def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
         self._scratch = scratch
+        self._inode = os.fstat(scratch.lock).st_ino
         self._results: dict[int, Message | Problem] = {}
         self._sent = 0
         self._purpose = _purpose()
@@ -230,7 +231,7 @@ class Zygote:
         except ChannelClosed:
             pass
         self._channel.close()
-        remove_abandoned(self._scratch.path)
+        remove_abandoned(self._scratch.path, self._inode)
 
 
 def _open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:

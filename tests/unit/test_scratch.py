@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from pytest_instrcount.callgrind import scratch
-from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
+from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned, take_scratch
 from pytest_instrcount.errors import InstrcountError
 
 
@@ -56,6 +57,19 @@ def test_two_runs_at_once() -> None:
     assert third.path == one.path
     give_up(two)
     give_up(third)
+
+
+def test_the_folder_of_who_is_being_killed() -> None:
+    """It is waited for until it is nobody's; another run's is let be at once."""
+    taken = take_scratch()
+    inode = taken.path.stat().st_ino
+    remove_abandoned(taken.path, inode + 1)
+    assert taken.path.exists()
+    dying = threading.Timer(0.2, give_up, [taken])
+    dying.start()
+    remove_abandoned(taken.path, inode)
+    assert not taken.path.exists()
+    dying.join()
 
 
 def test_what_a_killed_run_left_is_swept() -> None:
