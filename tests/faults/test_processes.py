@@ -89,7 +89,9 @@ FAULTS = {
         "the process that counts it was killed [not-measured]",
     ),
     "kills_the_process_of_its_file": Fault(
-        "os.kill(os.getppid(), 9)", "failed", "went down with the zygote before the test ended"
+        "os.kill(os.getppid(), 9); time.sleep(60)",
+        "failed",
+        "went down with the zygote before the test ended",
     ),
     "kills_its_group": Fault(
         "os.killpg(0, 9)", "failed", "went down with the zygote before the test ended"
