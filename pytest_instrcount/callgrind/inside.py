@@ -45,6 +45,7 @@ from pytest_instrcount.callgrind.child import (
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.layout import disturb
+from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
@@ -210,6 +211,7 @@ class Zygote:
         child = TestChild(session, self._sink, self._loader)
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
+        steady_loops()
         # what an import did with library code must not decide how a test finds it
         forget_adaptation([*self._functions, *functions_alive()])
         gc.collect()

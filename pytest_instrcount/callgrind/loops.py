@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from types import CodeType
 from typing import Any
 
 #: One registration in ``/proc/self/fdinfo/N`` of an epoll object: descriptor, events, data.
@@ -88,6 +89,20 @@ def steady_loop() -> None:
     loop = running_asyncio_loop()
     if hasattr(loop, "slow_callback_duration"):
         loop.slow_callback_duration = math.inf
+
+
+def steady_loops() -> None:
+    """The same for each loop that asyncio makes from now on, so that set-ups are not logged, either.
+
+    The limit is a constant in the code: a loop costs what it did.
+    """
+    events: Any = sys.modules.get("asyncio.base_events")
+    if events is None:
+        return
+    start = events.BaseEventLoop.__init__
+    code: CodeType = start.__code__
+    constants = tuple(math.inf if type(each) is float else each for each in code.co_consts)
+    start.__code__ = code.replace(co_consts=constants)
 
 
 def find_pause() -> Callable[[], Awaitable[object]]:

@@ -124,3 +124,29 @@ def test_a_method_is_counted_alone(
     assert 0.99 < ir["TestDearAsync::test_it"] / ir["TestAsync::test_it"] < 1.01
     assert abs(ir["TestMethods::test_in_blocks"] - ir["TestMethods::test_whole"]) < 5 * 4_000
     assert 4.5 < ir["TestMethods::test_whole"] / ir["TestPlain::test_it"] < 5.5
+
+
+SLOW = """
+import pathlib, time, unittest, pytest
+
+@pytest.mark.instrcount
+class TestSlow(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self):
+        time.sleep(float(pathlib.Path("seconds").read_text()))
+
+    async def test_it(self):
+        sum(range(1000))
+"""
+
+
+def test_a_slow_set_up_is_not_logged(
+    project: pytest.Pytester, run: Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
+) -> None:
+    """These loops are in debug mode, in which asyncio logs a step of 0.1 s: the load would be in the count."""
+    project.makepyfile(test_slow=SLOW)
+    counts = []
+    for seconds in ("0.0", "0.3"):
+        project.path.joinpath("seconds").write_text(seconds)
+        _, tests = run()
+        counts.append([test["ir"] for test in tests.values()])
+    assert counts[0] == counts[1]
