@@ -64,7 +64,8 @@ FILE = """
 
     def test_plain(): pass
 """
-MODES = ("load", "loadfile", "loadscope", "loadgroup", "worksteal", "each")
+MODES = ("load", "each")
+MORE_MODES = ("loadfile", "loadscope", "loadgroup", "worksteal")
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
@@ -79,12 +80,15 @@ def report_of(folder: Path, *args: str) -> dict[str, Any]:
     return found
 
 
-def test_a_suite_counts_the_same_in_every_mode(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("modes", [MODES, pytest.param(MORE_MODES, marks=pytest.mark.long)])
+def test_a_suite_counts_the_same_in_every_mode(
+    project: pytest.Pytester, modes: tuple[str, ...]
+) -> None:
     """Sixty tests: what is reported is equal with and without pytest-xdist, to the last digit."""
     project.makepyfile(test_0=FILE, test_1=FILE, test_2=FILE)
     alone = report_of(project.path, "--instrcount")
     assert len(alone["tests"]) == 60
-    for mode in MODES:
+    for mode in modes:
         dealt = report_of(project.path, "--instrcount", "-n2", f"--dist={mode}")
         assert dealt == alone, mode
 
@@ -187,6 +191,7 @@ def socket_server(folder: Path) -> Iterator[int]:
         server.wait()
 
 
+@pytest.mark.long
 def test_remote_gateways_count_as_one_run_does(project: pytest.Pytester, tmp_path: Path) -> None:
     """Two machines with the project at one path: each has a copy of it, and no baselines."""
     project.makepyfile(test_0=FILE, test_1=FILE)
