@@ -7,12 +7,14 @@
 first parameter of a test (``name`` of ``test_x[name-7]``), in each layout of memory and by Python
 function. ``replay`` starts no Valgrind and gives these answers to all tests. Both write USED, a JSON
 file: seconds of CPU time of this process (``cpu``), without those that the record itself took
-(``replaying``), its peak of memory in bytes (``peak``), and how often a baseline was opened for
-reading, the most that one was (``reads``).
+(``replaying``), its peak of memory in bytes (``peak``), how often a baseline was opened for
+reading, the most that one was (``reads``), and how long some work that is always the same took
+on average, done once for each answer (``turn``, seconds of CPU time; 0 where there was none).
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -69,10 +71,14 @@ class Recording(Zygote):
 
 
 class Replaying:
-    """In the place of the zygote; ``seconds`` is its own CPU time, of all there were."""
+    """In the place of the zygote.
+
+    ``seconds`` is the CPU time of all there were, with ``turning`` for ``turns`` of the reference.
+    """
 
     folder: Path
-    seconds = 0.0
+    seconds = turning = 0.0
+    turns = 0
 
     def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
         self._scratch = scratch
@@ -104,6 +110,8 @@ class Replaying:
                 os.link(source, copy)
                 copies.append(str(copy))
             answer[kind] = copies
+        Replaying.turning += reference_turn()
+        Replaying.turns += 1
         Replaying.seconds += time.process_time() - start
         return answer
 
@@ -113,6 +121,18 @@ class Replaying:
         os.close(self._scratch.lock)
         self._scratch.remove()
         Replaying.seconds += time.process_time() - start
+
+
+def reference_turn() -> float:
+    """Seconds of CPU time for what takes the same work each time: they tell how fast the machine is."""
+    gc.disable()
+    start = time.process_time()
+    lines = [f"{number} {number * number}" for number in range(500)]
+    rows = {line: tuple(map(int, line.split())) for line in lines}
+    sum(first + second for first, second in rows.values())
+    seconds = time.process_time() - start
+    gc.enable()
+    return seconds
 
 
 def count_reads() -> Counter[str]:
@@ -143,6 +163,7 @@ def main() -> None:
         "cpu": usage.ru_utime + usage.ru_stime - Replaying.seconds,
         "replaying": Replaying.seconds,
         "peak": usage.ru_maxrss * 1024,
+        "turn": Replaying.turning / Replaying.turns if Replaying.turns else 0.0,
         "reads": max(reads.values(), default=0),
     }
     Path(used).write_text(json.dumps(found))

@@ -3,11 +3,12 @@
     python benchmarks/soak.py                # 24 runs
     python benchmarks/soak.py --minutes 60   # 24 runs or more, for at least an hour
 
-The suite is 30 calls of the standard library (cost_workloads.py), measured under Valgrind. The first
-run stores baselines; of those that follow every sixth stores them again, the others compare. After
-each run a line is printed: the most memory and the most descriptors that a process of each kind had
-while it ran, and what was there when it had ended: processes that it left behind, files in its
-folder for temporary files, files of the project, entries of /dev/shm.
+The suite is 30 calls of the standard library (cost_workloads.py) and nine tests of other kinds
+(soak_kinds.py: files, processes, coroutines, TestCase), measured under Valgrind. The first run stores
+baselines; of those that follow every sixth stores them again, the others compare. After each run a
+line is printed: the most memory and the most descriptors that a process of each kind had while it
+ran, and what was there when it had ended: processes that it left behind, files in its folder for
+temporary files, files of the project, entries of /dev/shm.
 
 Exits with 1 where something grows from run to run, or a count or a baseline differs from the first.
 """
@@ -30,7 +31,9 @@ from pathlib import Path
 from processes import KINDS, Watch, adopt_orphans, children
 from scale_suite import write_suite
 
+HERE = Path(__file__).parent
 RUNS = 24
+#: Beside those of soak_kinds.py.
 TESTS = 30
 #: Every so many runs store baselines.
 UPDATES = 6
@@ -102,6 +105,7 @@ def grows(values: Sequence[float], room: Callable[[float], float]) -> bool:
 def soak(scratch: Path, runs: int, seconds: float) -> list[str]:
     """Run, print, and return what is wrong."""
     project, temporary = write_suite(scratch / "project", TESTS, TESTS), scratch / "tmp"
+    shutil.copy(HERE / "soak_kinds.py", project / "test_kinds.py")
     temporary.mkdir()
     memory: dict[str, list[float]] = {kind: [] for kind in KINDS}
     descriptors: dict[str, list[float]] = {kind: [] for kind in KINDS}
