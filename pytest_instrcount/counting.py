@@ -27,6 +27,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.measuring import (
     Heartbeat,
+    collector_paused,
     is_lost,
     measure_layouts,
     measurement_of,
@@ -334,7 +335,8 @@ class Counting:
             text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
             slug = "not-measured"
             try:
-                properties = [] if problem else self._rule(item, result)
+                with collector_paused():
+                    properties = [] if problem else self._rule(item, result)
             except InstrcountError as error:
                 text, slug = str(error), error.slug
             if text:

@@ -120,7 +120,7 @@ def _imported(packages: Packages, result: Message) -> dict[str, str]:
 def read_profile(result: Message) -> Profile:
     """The counts of one answer, without the switch, under standard names; the dumps are deleted."""
     dumps = [Path(path) for path in result["dumps"]]
-    with _collector_paused():
+    with collector_paused():
         try:
             *counted, switch = map(parse_profile, dumps)
         finally:
@@ -130,7 +130,7 @@ def read_profile(result: Message) -> Profile:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """While thousands of objects are made that hold no cycle: they would have all others looked at."""
     collecting = gc.isenabled()
     gc.disable()

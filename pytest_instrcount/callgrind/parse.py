@@ -31,8 +31,11 @@ _LONGEST_NAME = 1 << 16
 # in what Callgrind writes it is less than one.
 _NAMES_PER_BYTE = 16
 _LEAST_NAMES = 1 << 20
-# Cost lines below this length, with their end, are so few that a table holds them all.
+# Cost lines below this length, with their end, come again and again, in every file: their costs are
+# held in one table, so long as it is not too large.
 _SHORT = 9
+_MOST_COSTS = 1 << 16
+_costs: dict[str, int] = {"\n": 0}
 # "'2" behind a name: Callgrind keeps the deeper levels of a recursion apart (--separate-recs).
 _RECURSION = re.compile(r"'[0-9]+(?= \[|$)")
 _REFERENCE = re.compile(r"\([0-9]+\)")
@@ -40,6 +43,11 @@ _REFERENCE = re.compile(r"\([0-9]+\)")
 _IGNORED = ("#", "rec", "ln=", "bb=", "summary:")
 # Lines that open a part; each part that was opened must reach its totals.
 _OPENING = ("part:", "positions:", "events:")
+# Lines of names that come again: the file that code was inlined from, the file of a call, its object.
+_CURRENT, _CALLED, _OBJECT = range(3)
+_NAMING = {"fi": _CURRENT, "fe": _CURRENT, "cfi": _CALLED, "cfl": _CALLED, "cob": _OBJECT}
+# Those that refer to a name are below this length; one that defines it does not come again.
+_SHORT_NAME = 16
 _HEADER = re.compile(rb"^(part|positions|events|totals):(.*)", re.MULTILINE)
 
 
@@ -133,8 +141,10 @@ class _Names:
     It is asked with the end of the line: to cut that off of each line would cost a fifth of all.
     """
 
-    def __init__(self, shorten: Callable[[str], str]) -> None:
+    def __init__(self, shorten: Callable[[str], str], forget: Callable[[], None]) -> None:
         self._shorten = shorten
+        #: to be called where a name is defined anew
+        self._forget = forget
         self._known: dict[str, str] = {}
 
     def __getitem__(self, text: str) -> str:
@@ -150,8 +160,15 @@ class _Names:
         if not short:
             raise ValueError(f"a name that was never defined: {text[:40]!r}")
         # a name may be defined anew: under another text it would stay what it was
+        if reference in self._known:
+            self._forget()
         self._known[reference] = self._known[f"{reference}\n"] = short
         return short
+
+
+def _plain(name: str) -> str:
+    """Without the mark of a deeper level of a recursion."""
+    return _RECURSION.sub("", name) if "'" in name else name
 
 
 def _key(file: str, function: str, obj: str) -> str:
@@ -172,16 +189,20 @@ class _Reading:
         # All by names that still have the marks of recursion.
         self._ir: dict[str, int] = {}
         self._called_ir: dict[str, int] = {}
-        self._edges: dict[tuple[str, str], int] = {}
-        self._edge_ir: dict[tuple[str, str], int] = {}
-        self._objects = _Names(lambda path: path.rpartition("/")[2])
-        self._files = _Names(lambda path: path.rpartition("/")[2])
-        self._functions = _Names(lambda name: name)
+        #: (called, calling) -> [calls, what they cost]
+        self._edges: dict[tuple[str, str], list[int]] = {}
+        #: lines that name a file or an object -> what they say, and of which
+        self._lines: dict[str, tuple[int, str]] = {}
+        forget = self._lines.clear
+        self._objects = _Names(lambda path: path.rpartition("/")[2], forget)
+        self._files = _Names(lambda path: path.rpartition("/")[2], forget)
+        self._functions = _Names(lambda name: name, forget)
 
     def profile(self) -> Profile:
         if not self._parts:
             raise ValueError("it has no totals")
-        if any(number < 0 for number in (*self._ir.values(), *self._edges.values())):
+        numbers = (*self._ir.values(), *(number for number, _ in self._edges.values()))
+        if min(numbers, default=0) < 0:
             raise ValueError("a count is negative")
         found = sum(self._ir.values())
         if found != self._total:
@@ -190,20 +211,21 @@ class _Reading:
         calls: dict[str, int] = {}
         callers: dict[str, dict[str, Row]] = {}
         inclusive: dict[str, int] = {}
-        plain = {name: _RECURSION.sub("", name) for name in self._ir}
+        plain = {name: _plain(name) for name in self._ir}
         for name, cost in self._ir.items():
             ir[plain[name]] = ir.get(plain[name], 0) + cost
         for name, cost in self._outermost().items():
             if cost:
                 # only a recursion that Callgrind was told not to keep apart can come to more
                 inclusive[name] = min(cost, self._total)
-        for (called, caller), number in self._edges.items():
-            name = plain.get(called) or _RECURSION.sub("", called)
+        for (called, caller), (number, cost) in self._edges.items():
+            name = plain.get(called) or _plain(called)
             calls[name] = calls.get(name, 0) + number
             made = callers.setdefault(name, {})
-            before = made.get(plain[caller], NOTHING)
-            cost = self._edge_ir[called, caller]
-            made[plain[caller]] = Row(before.ir + cost, before.calls + number)
+            before = made.get(plain[caller])
+            if before is not None:  # other levels of a recursion
+                cost, number = before.ir + cost, before.calls + number
+            made[plain[caller]] = Row(cost, number)
         rows = {name: Row(ir.get(name, 0), calls.get(name, 0)) for name in ir | calls}
         return Profile(
             self._total,
@@ -224,13 +246,13 @@ class _Reading:
         forgets what was counted in skipped PLT entries (see tests/data/callgrind/README.md).
         """
         called: dict[str, int] = {}
-        for (name, caller), cost in self._edge_ir.items():
-            if name != caller and not _RECURSION.search(name):
+        for (name, caller), (_, cost) in self._edges.items():
+            if name != caller and _plain(name) == name:
                 called[name] = called.get(name, 0) + cost
         running = {
             name: cost + self._called_ir.get(name, 0)
             for name, cost in self._ir.items()
-            if not _RECURSION.search(name)
+            if _plain(name) == name
         }
         return running | called
 
@@ -269,28 +291,42 @@ class _Reading:
         """
         files, objects, functions = self._files, self._objects, self._functions
         ir_of, called_ir = self._ir, self._called_ir
-        edges, edge_ir, starts = self._edges, self._edge_ir, _COST
+        edges, known, starts = self._edges, self._lines, _COST
         obj = file = current_file = _UNKNOWN
         function = _key(_UNKNOWN, _UNKNOWN, _UNKNOWN)
         called = called_file = called_obj = ""
         ir = 0
         # two lines of three are cost lines, and most of these are short ones that come again
-        costs = {"\n": 0}
+        costs = _table_of_costs() if cost is None else {"\n": 0}
         for line in lines:
             own = costs.get(line)
             if own is not None:
                 ir += own
                 continue
-            if line[:1] in starts:
-                own = cost(line) if cost is not None else int(line.partition(" ")[2])
-                ir += own
-                if len(line) < _SHORT:
-                    costs[line] = own
+            told = known.get(line)
+            if told is None:
+                if line[:1] in starts:
+                    own = cost(line) if cost is not None else int(line.partition(" ")[2])
+                    ir += own
+                    if len(line) < _SHORT:
+                        costs[line] = own
+                    continue
+                kind, _, rest = line.partition("=")
+                if kind in _NAMING:
+                    what = _NAMING[kind]
+                    told = what, (objects if what == _OBJECT else files)[rest]
+                    if len(line) < _SHORT_NAME:
+                        known[line] = told
+            if told is not None:
+                what, name = told
+                if what == _CURRENT:
+                    current_file = name
+                elif what == _CALLED:
+                    called_file = name
+                else:
+                    called_obj = name
                 continue
-            kind, _, rest = line.partition("=")
-            if kind in ("fi", "fe"):
-                current_file = files[rest]
-            elif kind == "cfn":
+            if kind == "cfn":
                 called = _key(called_file or current_file, functions[rest], called_obj or obj)
                 called_file = called_obj = ""
             elif kind == "calls":
@@ -298,24 +334,21 @@ class _Reading:
                     raise ValueError("a call of nothing")
                 edge = called, function
                 number = int(rest.partition(" ")[0])
-                if edge in edges:
-                    edges[edge] += number
-                else:
-                    self._take_room(len(called))
-                    edges[edge] = number
                 # what the called function cost inclusively is not the caller's own
                 line = next(lines, "")
-                if line[:1] not in _COST:
+                if line[:1] not in starts:
                     raise ValueError("a call without its cost")
                 whole = cost(line) if cost is not None else int(line.partition(" ")[2])
+                made = edges.get(edge)
+                if made is None:
+                    self._take_room(len(called))
+                    edges[edge] = [number, whole]
+                else:
+                    made[0] += number
+                    made[1] += whole
                 if called != function:  # --separate-recs=1: that is within the outermost one
                     called_ir[function] = called_ir.get(function, 0) + whole
-                edge_ir[edge] = edge_ir.get(edge, 0) + whole
                 called = ""
-            elif kind in ("cfi", "cfl"):
-                called_file = files[rest]
-            elif kind == "cob":
-                called_obj = objects[rest]
             elif kind == "fn":
                 ir_of[function] = ir_of.get(function, 0) + ir
                 ir = 0
@@ -339,6 +372,14 @@ class _Reading:
             elif not line.isspace() and line and not line.startswith(_IGNORED):
                 raise ValueError(f"a line that says nothing: {line[:40]!r}")
         raise ValueError("it has no totals")
+
+
+def _table_of_costs() -> dict[str, int]:
+    """What short cost lines of all files cost; a new one where a hostile file has filled it."""
+    global _costs  # noqa: PLW0603
+    if len(_costs) > _MOST_COSTS:
+        _costs = {"\n": 0}
+    return _costs
 
 
 def _skip_cost(lines: Iterator[str]) -> None:

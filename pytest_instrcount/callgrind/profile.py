@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
@@ -45,7 +45,30 @@ class Profile:
         """Row by row; rows that become (0, 0) vanish."""
         if not isinstance(other, Profile):
             return NotImplemented
-        return _added(((self, 1), (other, -1)))
+        # the other one is small, as a rule: what it has nothing of is not looked at
+        callers = dict(self.callers)
+        for name, made in other.callers.items():
+            _put(callers, name, _less(callers.get(name, {}), made))
+        inclusive = dict(self.inclusive)
+        for name, cost in other.inclusive.items():
+            _put(inclusive, name, inclusive.get(name, 0) - cost)
+        return Profile(self.total - other.total, _less(self.rows, other.rows), callers, inclusive)
+
+
+def _less(rows: Mapping[str, Row], others: Mapping[str, Row]) -> dict[str, Row]:
+    left = dict(rows)
+    for name, other in others.items():
+        row = left.get(name, NOTHING)
+        _put(left, name, Row(row.ir - other.ir, row.calls - other.calls))
+    return left
+
+
+def _put(table: dict[str, Any], name: str, value: Any) -> None:
+    """Nothing is not kept."""
+    if value and value != NOTHING:
+        table[name] = value
+    else:
+        table.pop(name, None)
 
 
 def sum_profiles(profiles: Iterable[Profile]) -> Profile:
@@ -55,7 +78,7 @@ def sum_profiles(profiles: Iterable[Profile]) -> Profile:
     {'a.c:f': Row(ir=12, calls=2)}
     """
     found = tuple(profiles)
-    return found[0] if len(found) == 1 else _added((profile, 1) for profile in found)
+    return found[0] if len(found) == 1 else _added(found)
 
 
 def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
@@ -67,21 +90,33 @@ def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
     {'f': Row(ir=3, calls=2)}
     """
     new = {name: rename(name) for name in profile.rows.keys() | profile.inclusive.keys()}
+    same = {name for name, short in new.items() if name == short}
     rows: dict[str, Row] = {}
     for name, row in profile.rows.items():
-        before = rows.get(new[name], NOTHING)
-        rows[new[name]] = Row(before.ir + row.ir, before.calls + row.calls)
-    callers: dict[str, dict[str, Row]] = {}
+        short = new[name]
+        before = rows.get(short)
+        if before is not None:
+            row = Row(before.ir + row.ir, before.calls + row.calls)
+        rows[short] = row
+    callers: dict[str, Mapping[str, Row]] = {}
     for name, made in profile.callers.items():
-        mine = callers.setdefault(new.get(name) or rename(name), {})
+        short = new.get(name) or rename(name)
+        if short not in callers and made.keys() <= same:
+            callers[short] = made
+            continue
+        mine = callers[short] = dict(callers.get(short, {}))
         for caller, edge in made.items():
             short = new.get(caller) or rename(caller)
-            before = mine.get(short, NOTHING)
-            mine[short] = Row(before.ir + edge.ir, before.calls + edge.calls)
+            before = mine.get(short)
+            if before is not None:
+                edge = Row(before.ir + edge.ir, before.calls + edge.calls)
+            mine[short] = edge
     return Profile(profile.total, rows, callers, _renamed_inclusive(profile, new))
 
 
 def _renamed_inclusive(profile: Profile, new: Mapping[str, str]) -> dict[str, int]:
+    if len(set(new.values())) == len(new):
+        return {new[name]: ir for name, ir in profile.inclusive.items()}
     sums: dict[str, int] = {}
     largest: dict[str, int] = {}
     for name, ir in profile.inclusive.items():
@@ -97,24 +132,24 @@ def _renamed_inclusive(profile: Profile, new: Mapping[str, str]) -> dict[str, in
     return sums
 
 
-def _added(signed: Iterable[tuple[Profile, int]]) -> Profile:
+def _added(profiles: Iterable[Profile]) -> Profile:
     total = 0
     ir: dict[str, int] = {}
     calls: dict[str, int] = {}
     edges: dict[str, dict[str, Row]] = {}
     inclusive: dict[str, int] = {}
-    for profile, sign in signed:
-        total += sign * profile.total
+    for profile in profiles:
+        total += profile.total
         for name, row in profile.rows.items():
-            ir[name] = ir.get(name, 0) + sign * row.ir
-            calls[name] = calls.get(name, 0) + sign * row.calls
+            ir[name] = ir.get(name, 0) + row.ir
+            calls[name] = calls.get(name, 0) + row.calls
         for name, made in profile.callers.items():
             mine = edges.setdefault(name, {})
             for caller, edge in made.items():
                 before = mine.get(caller, NOTHING)
-                mine[caller] = Row(before.ir + sign * edge.ir, before.calls + sign * edge.calls)
+                mine[caller] = Row(before.ir + edge.ir, before.calls + edge.calls)
         for name, cost in profile.inclusive.items():
-            inclusive[name] = inclusive.get(name, 0) + sign * cost
+            inclusive[name] = inclusive.get(name, 0) + cost
     return Profile(
         total,
         {name: Row(ir[name], calls[name]) for name in ir if ir[name] or calls[name]},
