@@ -14,7 +14,6 @@ on average, done once for each answer (``turn``, seconds of CPU time; 0 where th
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -31,6 +30,7 @@ import pytest
 import pytest_instrcount.starting
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteSetup
+from pytest_instrcount.measuring import collector_paused
 
 Message = dict[str, Any]
 FILES = "dumps", "names"
@@ -125,14 +125,12 @@ class Replaying:
 
 def reference_turn() -> float:
     """Seconds of CPU time for what takes the same work each time: they tell how fast the machine is."""
-    gc.disable()
-    start = time.process_time()
-    lines = [f"{number} {number * number}" for number in range(500)]
-    rows = {line: tuple(map(int, line.split())) for line in lines}
-    sum(first + second for first, second in rows.values())
-    seconds = time.process_time() - start
-    gc.enable()
-    return seconds
+    with collector_paused():
+        start = time.process_time()
+        lines = [f"{number} {number * number}" for number in range(500)]
+        rows = {line: tuple(map(int, line.split())) for line in lines}
+        sum(first + second for first, second in rows.values())
+        return time.process_time() - start
 
 
 def count_reads() -> Counter[str]:

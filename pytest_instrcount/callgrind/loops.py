@@ -17,6 +17,9 @@ from typing import Any
 _REGISTERED = re.compile(rb"tfd: +([0-9]+) +events: +([0-9a-f]+) +data: +([0-9a-f]+)")
 _MOST_BYTES = 1 << 16
 
+#: What asyncio's loops let a step take in debug mode, until they are told otherwise.
+_SLOW_SECONDS = 0.1
+
 
 def hold_loops() -> Callable[[], None]:
     """To be called before a fork; what it returns is called in the child, which then has the loops.
@@ -100,9 +103,10 @@ def steady_loops() -> None:
     if events is None:
         return
     start = events.BaseEventLoop.__init__
-    code: CodeType = start.__code__
-    constants = tuple(math.inf if type(each) is float else each for each in code.co_consts)
-    start.__code__ = code.replace(co_consts=constants)
+    code = getattr(start, "__code__", None)
+    if isinstance(code, CodeType):  # nobody has put something else in its place
+        constants = (math.inf if each == _SLOW_SECONDS else each for each in code.co_consts)
+        start.__code__ = code.replace(co_consts=tuple(constants))
 
 
 def find_pause() -> Callable[[], Awaitable[object]]:

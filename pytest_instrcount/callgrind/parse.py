@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from pytest_instrcount.callgrind.profile import NOTHING, Profile, Row
@@ -27,8 +26,6 @@ _COST = frozenset("0123456789+-*")
 _UNKNOWN = "???"
 # Characters of a name; what C++ makes of templates is far below.
 _LONGEST_NAME = 1 << 16
-# Texts of names below this length are split once for all files.
-_OFTEN = 200
 # Names are put together of three, and a line that refers to them has a few bytes: a file of long ones
 # could fill the memory. All names that are kept have so many characters per byte of the file at most;
 # in what Callgrind writes it is less than one.
@@ -154,8 +151,9 @@ class _Names:
         return self._known.get(text) or self._define(text)
 
     def _define(self, text: str) -> str:
-        split = _reference_and_name if len(text) < _OFTEN else _reference_and_name.__wrapped__
-        reference, name = split(text)
+        reference, _, name = text.rstrip().partition(" ")
+        if not _REFERENCE.fullmatch(reference):
+            reference = name = text.rstrip()
         if len(name) > _LONGEST_NAME:
             raise ValueError(f"a name of {len(name):,} characters: {name[:40]!r}")
         short = (self._shorten(name) or _UNKNOWN) if name else self._known.get(reference)
@@ -166,15 +164,6 @@ class _Names:
             self._forget()
         self._known[reference] = self._known[f"{reference}\n"] = short
         return short
-
-
-@lru_cache(maxsize=16_384)
-def _reference_and_name(text: str) -> tuple[str, str]:
-    """The two parts of a name's text; the dumps of one run define the same names."""
-    reference, _, name = text.rstrip().partition(" ")
-    if _REFERENCE.fullmatch(reference):
-        return reference, name
-    return text.rstrip(), text.rstrip()
 
 
 def _plain(name: str) -> str:
@@ -386,10 +375,10 @@ class _Reading:
 
 
 def _table_of_costs() -> dict[str, int]:
-    """What short cost lines of all files cost; a new one where a hostile file has filled it."""
-    global _costs  # noqa: PLW0603
+    """What short cost lines of all files cost; begun anew where a hostile file has filled it."""
     if len(_costs) > _MOST_COSTS:
-        _costs = {"\n": 0}
+        _costs.clear()
+        _costs["\n"] = 0
     return _costs
 
 

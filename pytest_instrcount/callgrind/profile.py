@@ -99,12 +99,15 @@ def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
             row = Row(before.ir + row.ir, before.calls + row.calls)
         rows[short] = row
     callers: dict[str, Mapping[str, Row]] = {}
+    own: dict[str, dict[str, Row]] = {}
     for name, made in profile.callers.items():
         short = new.get(name) or rename(name)
         if short not in callers and made.keys() <= same:
             callers[short] = made
             continue
-        mine = callers[short] = dict(callers.get(short, {}))
+        if short not in own:
+            callers[short] = own[short] = dict(callers.get(short, {}))
+        mine = own[short]
         for caller, edge in made.items():
             short = new.get(caller) or rename(caller)
             before = mine.get(short)

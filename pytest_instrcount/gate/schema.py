@@ -407,10 +407,10 @@ def _texts(found: Mapping[str, object], key: str) -> dict[str, str]:
 def _numbers(name: str, value: object, width: int) -> list[int]:
     # what is folded may hold negative rows, see Measurement
     least = -_LARGEST_COUNT if name == OTHER else 0
-    if isinstance(value, list) and len(value) == width:
-        for one in value:
-            if type(one) is not int or not least <= one <= _LARGEST_COUNT:
-                break
-        else:
-            return value
+    if (
+        isinstance(value, list)
+        and len(value) == width
+        and all(type(one) is int and least <= one <= _LARGEST_COUNT for one in value)
+    ):
+        return value
     raise _Invalid(f"functions: {ascii(name)[:60]} is not {width} counts")

@@ -119,10 +119,12 @@ def test_a_method_is_counted_alone(
         *("TestAsync::test_it", "TestDearAsync::test_it"),
         *("TestMethods::test_whole", "TestMethods::test_in_blocks"),
     }
-    # raw counts of two tests: each has a layout of memory of its own, which the path moves, too
-    assert 0.995 < ir["TestDear::test_it"] / ir["TestPlain::test_it"] < 1.005
+    # the raw counts are of two tests: each has its own layout of memory, which the path moves
+    plain, dear = (tests[f"test_cases.py::Test{kind}::test_it"] for kind in ("Plain", "Dear"))
+    assert dear["denoised_ir"] == plain["denoised_ir"]
+    assert abs(dear["ir"] - plain["ir"]) < 1_000
     assert 0.99 < ir["TestDearAsync::test_it"] / ir["TestAsync::test_it"] < 1.01
-    assert abs(ir["TestMethods::test_in_blocks"] - ir["TestMethods::test_whole"]) < 5 * 8_000
+    assert abs(ir["TestMethods::test_in_blocks"] - ir["TestMethods::test_whole"]) < 5 * 4_500
     assert 4.5 < ir["TestMethods::test_whole"] / ir["TestPlain::test_it"] < 5.5
 
 
