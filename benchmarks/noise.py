@@ -8,9 +8,8 @@ test and each change it prints, at the end, the worst shift in per cent
 
     raw        of the raw count
     denoised   of what the gate compares
-    dropped    if what is noise were left out and not priced
-    rules      if only the rules were applied, priced, without measuring other layouts
-    layouts    if only what other layouts had shown were left out, without rules
+    dropped    if all noise were left out, whatever it grew by
+    rules      if what the rules know were left out, without measuring other layouts
 
 ``add_first_fixture`` is printed and not judged: a test's first fixture has it counted in another way.
 Exits 1 unless the median of the denoised shifts is 0, the worst at most 0.02 % (0.05 % for an

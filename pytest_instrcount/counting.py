@@ -138,7 +138,10 @@ class Counting:
             self._zygote.end()
             self._zygote = None
         elif not self._dealt:
-            self._ask(list(self._items.values()))
+            try:
+                self._ask(list(self._items.values()))
+            except InstrcountError as error:
+                raise pytest.UsageError(str(error)) from None
 
     @timed("calls")
     def _plan_traced(self, items: Sequence[pytest.Item]) -> None:

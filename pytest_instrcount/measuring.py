@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_instrcount.account.book import count, timed
 from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
+from pytest_instrcount.callgrind.layout import MOST_OTHER_LAYOUTS, OTHER_LAYOUTS
 from pytest_instrcount.callgrind.parse import parse_profile
 from pytest_instrcount.callgrind.profile import Profile, sum_profiles
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
@@ -149,47 +149,56 @@ def measure_layouts(
     limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
 ) -> None:
-    """Measure once more, and in other layouts of memory, what one count does not settle.
+    """Measure in other layouts of memory what one count does not settle: in few, then in more.
 
-    Raises ZygoteFailed.
+    How many follows from counts alone. Raises ZygoteFailed.
     """
-    unsettled = findings.rulings.unsettled
+    for layouts in (range(OTHER_LAYOUTS + 1), range(OTHER_LAYOUTS + 1, MOST_OTHER_LAYOUTS + 1)):
+        _measure_in(layouts, zygote, findings, order_of, limits_of, say)
+
+
+def _measure_in(
+    layouts: range,
+    zygote: Zygote,
+    findings: Findings,
+    order_of: Callable[[str], Order],
+    limits_of: Callable[[str], tuple[Limit, Limit | None]],
+    say: Callable[[str], None],
+) -> None:
+    """Measure what is unsettled in these layouts; the first of all is the usual one, once more."""
+
+    def unsettled() -> Iterator[Measurement]:
+        return findings.rulings.unsettled(layouts.start)
+
     repetition = {each.nodeid: (each.warmup, each.calls) for each in unsettled()}
     if not repetition:
         return
     tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
-    say(f"instrcount: measuring {tests} again, and in {OTHER_LAYOUTS} other layouts")
-    count("asked", "layouts", len(repetition) * (OTHER_LAYOUTS + 1))
+    more = f"{len(layouts)} more layouts" if layouts.start else f"{OTHER_LAYOUTS} other layouts"
+    say(f"instrcount: measuring {tests} {'' if layouts.start else 'again, and '}in {more}")
+    count("asked", "layouts", len(repetition) * len(layouts))
     number = zygote.ask(
         [
-            replace(
-                order_of(nodeid),
-                warmup=warmup,
-                calls=calls,
-                pilot=False,
-                layout=layout,
-            )
+            replace(order_of(nodeid), warmup=warmup, calls=calls, pilot=False, layout=layout)
             for nodeid, (warmup, calls) in repetition.items()
-            for layout in range(OTHER_LAYOUTS + 1)
+            for layout in layouts
         ]
     )
     heartbeat = Heartbeat(say, total=len(repetition))
-    for first in unsettled():
+    for known in unsettled():
         profiles = []
-        for _ in range(OTHER_LAYOUTS + 1):
-            answer = zygote.wait(number, heartbeat.of(first.nodeid))
+        for _ in layouts:
+            answer = zygote.wait(number, heartbeat.of(known.nodeid))
             number += 1
             profiles += _profiles_in(answer, findings.rulings.environment["valgrind"])
-        if len(profiles) > OTHER_LAYOUTS:
-            settled = replace(
-                first,
-                layouts=tuple(profiles),
-                unsteady=differing_functions(first.profile, profiles[0]),
-            )
-            findings.rule(settled, *limits_of(first.nodeid))
-        else:
-            failed = OTHER_LAYOUTS + 1 - len(profiles)
-            findings.note(f"{first.nodeid}: {failed} of the repeated measurements failed")
+        if len(profiles) < len(layouts):
+            failed = len(layouts) - len(profiles)
+            findings.note(f"{known.nodeid}: {failed} of the repeated measurements failed")
+            continue
+        settled = replace(known, layouts=(*known.layouts, *profiles))
+        if not layouts.start:
+            settled = replace(settled, unsteady=differing_functions(known.profile, profiles[0]))
+        findings.rule(settled, *limits_of(known.nodeid))
 
 
 def _profiles_in(answer: Message | Problem, valgrind: str) -> list[Profile]:

@@ -44,7 +44,7 @@ from pytest_instrcount.callgrind.child import (
 )
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
-from pytest_instrcount.callgrind.layout import disturb
+from pytest_instrcount.callgrind.layout import disturb, renew_versions
 from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
@@ -214,6 +214,7 @@ class Zygote:
         steady_loops()
         # what an import did with library code must not decide how a test finds it
         forget_adaptation([*self._functions, *functions_alive()])
+        renew_versions(order["layout"])
         gc.collect()
         gc.freeze()
         line.channel.send(

@@ -12,8 +12,10 @@ import random
 import sys
 from typing import Any
 
-#: How many layouts there are beside the usual one.
-OTHER_LAYOUTS = 3
+#: How many layouts there are beside the usual one: at first, and where those leave much noise.
+OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
+#: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
+_ENTRIES, _VERSIONS = 4096, 900
 
 #: All that lives on, so that what comes later lies elsewhere.
 _kept: list[Any] = []
@@ -32,6 +34,23 @@ def disturb(layout: int) -> None:
     _disturb_types(pick)
     _disturb_strings(pick)
     _disturb_code(pick)
+
+
+def renew_versions(layout: int) -> None:
+    """Have every type get a new version tag when it is next used, from another first one in each layout.
+
+    The cache of methods is indexed by these tags. Types that were used before the layouts part would
+    share a place in all of them or in none.
+    """
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(object))
+    left = random.Random(layout).randrange(_ENTRIES) if layout else 0
+    while left:
+        kind: Any = type("Kind", (), {})
+        used = min(left, _VERSIONS)
+        for number in range(used):
+            kind.value = number
+            _ = kind.value
+        left -= used
 
 
 def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:

@@ -1,178 +1,219 @@
-"""Counts without layout noise: by rules, and by what was seen to move in other layouts of memory."""
+"""Where the instructions of a test are: in functions that every layout counts alike, or in one kind of noise.
+
+Nothing is lost: what is kept and all kinds of noise add up to the raw count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from pytest_instrcount.callgrind.profile import NOTHING, Profile, Row
-from pytest_instrcount.counts.rules import (
-    KINDS,
-    LIBC,
-    LOOKUPS,
-    METHODS,
-    RULES_VERSION,
-    rule_of,
-    runs_programs,
-)
+from pytest_instrcount.callgrind.profile import NOTHING, Profile
+from pytest_instrcount.counts.rules import KINDS, LIBC, RULES_VERSION, rule_of, runs_programs
 
-#: The kind of what no rule knows and layouts have shown.
+#: The kind of what no rule knows and layouts have shown to move.
 MEASURED = "measured"
+#: The kind of what layouts move by a hair of what it is, as the evaluation loop.
+WAVERING = "wavering"
+#: The kind of what libc copies and clears on behalf of other noise.
+INNER = "inner copying"
+#: All kinds, in the order in which they are shown.
+ALL_KINDS = (*KINDS, INNER, MEASURED, WAVERING)
 #: A function that moves by more than this share of its own count between layouts is noise. What
-#: moves by less may be large, as the evaluation loop is: its movement is the spread of the test.
+#: moves by less may be large: it wavers.
 MOVING_SHARE = 50
-#: Unless it is small beside the test: then to leave it out makes nobody blind.
+#: A function that moves is noise, too, if it is small beside the test.
 SMALL_SHARE = 50
+#: Costs are handed up to callers so often; the nesting of allocators is less deep.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What is taken out of a count, and what it is worth; the same on both sides of a comparison."""
+    """What counts as noise, the same on both sides of a comparison."""
 
     #: version of the rules
     rules: int = RULES_VERSION
-    #: functions beyond the rules, by standard name -> price of a call, in instructions
-    functions: Mapping[str, int] = field(default_factory=dict)
+    #: functions beyond the rules, by standard name
+    functions: frozenset[str] = frozenset()
+    #: functions that move by little, and are large
+    wavering: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What one kind of noise did to a count: ``ir`` were taken out, ``calls`` came to ``priced``."""
+class Split:
+    """The instructions of one profile, over all counted calls."""
 
-    ir: int
-    calls: int
-    priced: int
-
-    @property
-    def residual(self) -> int:
-        """What its price does not explain."""
-        return self.ir - self.priced
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """A count without its noise, and what became of that; all numbers over all counted calls."""
-
-    #: instructions of all functions that are no noise
+    #: of all functions that are no noise
     kept: int
-    #: kind -> what was taken
-    taken: Mapping[str, Taken]
+    #: kind of noise -> its instructions; every kind is there
+    kinds: Mapping[str, int]
+    #: noisy function -> calls from functions that are no noise
+    calls: Mapping[str, int]
+    #: noisy function -> what those calls cost, with the noise that they called in turn
+    costs: Mapping[str, int]
 
     @property
     def total(self) -> int:
-        """The denoised count: what is no noise, and the price of what is."""
-        return self.kept + sum(each.priced for each in self.taken.values())
+        """All instructions: the raw count."""
+        return self.kept + sum(self.kinds.values())
 
 
-def clean(profile: Profile, noise: Noise) -> Cleaned:
-    """Take the noise out of a profile with standard names.
+def kind_of(name: str, noise: Noise) -> str | None:
+    """The kind of noise that a function is, None if it is none.
 
-    A call has its price only where it comes from a function that is no noise: what the allocator
-    calls within itself is the allocator's affair.
+    >>> kind_of("obmalloc.c:PyObject_Malloc", Noise()), kind_of("_json.c:scan_once", Noise())
+    ('memory', None)
+    """
+    rule = rule_of(name)
+    if rule is not None:
+        return rule.kind
+    if name in noise.functions:
+        return MEASURED
+    return WAVERING if name in noise.wavering else None
 
+
+def split(profile: Profile, noise: Noise) -> Split:
+    """Split a profile with standard names into what is kept, and the kinds of noise.
+
+    What a noisy function costs belongs to the call that came from outside of all noise: a look-up in a
+    dict that the cache of methods asks for is the cache's. What libc's routines cost belongs to the
+    caller: called from noise it is a kind of its own.
+
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> rows = {"a.c:f": Row(500, 1), "obmalloc.c:PyObject_Malloc": Row(210, 3)}
     >>> callers = {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(210, 3)}}
-    >>> clean(Profile(710, rows, callers), Noise()).total
-    770
+    >>> found = split(Profile(710, rows, callers), Noise())
+    >>> found.kept, found.kinds["memory"], found.calls, found.costs
+    (500, 210, {'obmalloc.c:PyObject_Malloc': 3}, {'obmalloc.c:PyObject_Malloc': 210})
     """
-    extra = noise.functions
+    kinds = dict.fromkeys(ALL_KINDS, 0)
     kept = profile.total
-    ir = dict.fromkeys((*KINDS, MEASURED), 0)
-    calls, priced = dict(ir), dict(ir)
-    # in a difference, a row can vanish whose calls come from elsewhere now
-    for name in profile.rows.keys() | profile.callers.keys():
-        rule = rule_of(name)
-        if rule is None and name not in extra:
+    waiting: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    costs: dict[str, int] = {}
+    for name, row in profile.rows.items():
+        kind = kind_of(name, noise)
+        if kind is None:
             continue
-        row = profile.rows.get(name, NOTHING)
-        kind = MEASURED if rule is None else rule.kind
         kept -= row.ir
-        entering = _entering(profile, name, extra)
-        price = extra[name] if rule is None else rule.price
-        calls[kind] += entering.calls
-        priced[kind] += entering.calls * price
-        # libc's routines call nothing: what calls from outside cost is known, and less noisy
-        # than what an allocator copies when it cannot grow a block where it is
-        ir[kind] += entering.ir if name.startswith(LIBC) else row.ir
-        if kind == LOOKUPS:
-            # what a name costs that has lost its place in the cache of methods is the cache's affair
-            missed = _missed(profile, name)
-            ir[LOOKUPS] -= missed
-            ir[METHODS] += missed
-    taken = {kind: Taken(ir[kind], calls[kind], priced[kind]) for kind in ir}
-    return Cleaned(kept, taken)
+        if kind == WAVERING:
+            kinds[WAVERING] += row.ir
+        elif name.startswith(LIBC):
+            inner, entries = _by_caller(profile, name, row.ir, noise)
+            kinds[INNER] += inner
+            kinds[kind] += row.ir - inner
+            calls[name], costs[name] = entries, row.ir - inner
+        else:
+            waiting[name] = row.ir
+    for name, cost in _handed_up(profile, waiting, noise).items():
+        kind = kind_of(name, noise) or MEASURED
+        kinds[kind] += cost
+        calls[name] = _entering(profile, name, noise)
+        costs[name] = cost
+    return Split(kept, kinds, calls, costs)
 
 
-def _missed(profile: Profile, name: str) -> int:
-    callers = profile.callers.get(name, {}).items()
-    rules = ((rule_of(caller), edge) for caller, edge in callers)
-    return sum(edge.ir for rule, edge in rules if rule is not None and rule.kind == METHODS)
+def _is_inner(caller: str, noise: Noise) -> bool:
+    """Whether a caller is noise that calls on behalf of others."""
+    return not caller.startswith(LIBC) and kind_of(caller, noise) not in (None, WAVERING)
 
 
-def _entering(profile: Profile, name: str, extra: Mapping[str, int]) -> Row:
-    ir = calls = 0
+def _entering(profile: Profile, name: str, noise: Noise) -> int:
+    made = profile.callers.get(name, {}).items()
+    return sum(edge.calls for caller, edge in made if not _is_inner(caller, noise))
+
+
+def _by_caller(profile: Profile, name: str, ir: int, noise: Noise) -> tuple[int, int]:
+    """Of a routine of libc: instructions on behalf of noise, and calls from elsewhere."""
+    inner = outer = 0
     for caller, edge in profile.callers.get(name, {}).items():
-        if rule_of(caller) is None and caller not in extra:
-            ir += edge.ir
-            calls += edge.calls
-    return Row(ir, calls)
+        if _is_inner(caller, noise):
+            inner += edge.ir
+        else:
+            outer += edge.ir
+    # it may have called something in turn, which is in the edges and not in its own count
+    share = ir * inner // (inner + outer) if inner + outer else 0
+    return share, _entering(profile, name, noise)
 
 
-def find_noise(profiles: Sequence[Profile], known: Mapping[str, int] | None = None) -> Noise:
+def _handed_up(profile: Profile, own: Mapping[str, int], noise: Noise) -> dict[str, int]:
+    """Noisy function -> its cost and that of the noise below it, where it was called from outside."""
+    weights = {name: _weights(profile, name, own, noise) for name in own}
+    settled = dict.fromkeys(own, 0)
+    waiting = dict(own)
+    for _ in range(_ROUNDS):
+        if not any(waiting.values()):
+            break
+        handed = dict.fromkeys(own, 0)
+        for name, cost in waiting.items():
+            above, whole = weights[name]
+            left = cost
+            for caller, weight in above:
+                share = cost * weight // whole
+                handed[caller] += share
+                left -= share
+            settled[name] += left
+        waiting = handed
+    return {name: settled[name] + waiting[name] for name in own}
+
+
+def _weights(
+    profile: Profile, name: str, own: Mapping[str, int], noise: Noise
+) -> tuple[list[tuple[str, int]], int]:
+    """How a function's cost is divided among noisy callers; the rest of the whole is its own."""
+    above, whole = [], 0
+    for caller, edge in profile.callers.get(name, {}).items():
+        weight = max(0, edge.ir)
+        if caller == name or not weight:
+            continue
+        whole += weight
+        if caller in own and _is_inner(caller, noise):
+            above.append((caller, weight))
+    return above, whole
+
+
+def find_noise(profiles: Sequence[Profile], known: Collection[str] = ()) -> Noise:
     """What moves between profiles of one test in several layouts; ``known``: moved elsewhere.
 
     A known function that this test has not called yet is noise as well: what fills another page of
     the heap, say, is called now and then.
-    The first profile is the one that is compared; the price of a call is its mean there, and 0
-    where even the number of calls moves.
     """
-    first = profiles[0]
-    moving = moving_functions(profiles) | {name for name in known or {} if not runs_programs(name)}
-    names = dict.fromkeys(sorted(moving), 0)
-    prices = {}
-    for name in names:
-        entering = {_entering(profile, name, names).calls for profile in profiles}
-        calls = max(entering)
-        steady = len(entering) == 1 and calls > 0
-        prices[name] = max(0, first.rows.get(name, NOTHING).ir // calls) if steady else 0
-    return Noise(RULES_VERSION, prices)
+    moving = moving_functions(profiles) | {name for name in known if not runs_programs(name)}
+    return Noise(
+        RULES_VERSION,
+        frozenset(name for name in moving if rule_of(name) is None),
+        frozenset(name for name in _changing(profiles) if name not in moving),
+    )
 
 
 def moving_functions(profiles: Sequence[Profile]) -> set[str]:
-    """Functions without a rule whose own count is not the same in all profiles."""
+    """Functions without a rule whose own count moves by much between profiles, or that are small."""
     found = set()
-    for name in _all_names(profiles):
+    for name in _changing(profiles):
+        if runs_programs(name):
+            continue
         counts = [profile.rows.get(name, NOTHING).ir for profile in profiles]
         moves, most = max(counts) - min(counts), max(counts)
-        if not moves or rule_of(name) is not None or runs_programs(name):
-            continue
         if moves * MOVING_SHARE > most or most * SMALL_SHARE < max(1, profiles[0].total):
             found.add(name)
     return found
 
 
-def wavering_functions(profiles: Sequence[Profile], noise: Noise) -> dict[str, tuple[int, int]]:
-    """Functions that are counted and moved all the same -> how far down and up from the first profile.
-
-    They are large and move by little, as what has a search by address inlined into it.
-
-    >>> rows = [{"f": Row(ir, 1), "g": Row(500, 1)} for ir in (500, 498, 503)]
-    >>> wavering_functions([Profile(1000, each) for each in rows], Noise())
-    {'f': (-2, 3)}
-    """
-    found = {}
-    for name, row in profiles[0].rows.items():
-        if name in noise.functions or rule_of(name) is not None:
-            continue
-        moves = [profile.rows.get(name, NOTHING).ir - row.ir for profile in profiles]
-        if any(moves):
-            found[name] = min(moves), max(moves)
-    return found
+def _changing(profiles: Sequence[Profile]) -> Iterable[str]:
+    """Functions without a rule whose own count is not the same in all profiles."""
+    first, *others = profiles
+    for name in _all_names(profiles):
+        if rule_of(name) is None:
+            ir = first.rows.get(name, NOTHING).ir
+            if any(profile.rows.get(name, NOTHING).ir != ir for profile in others):
+                yield name
 
 
 def differing_functions(first: Profile, second: Profile) -> tuple[str, ...]:
     """Functions whose own count is not the same in both, the largest difference first.
 
+    >>> from pytest_instrcount.callgrind.profile import Row
     >>> a, b = Profile(3, {"f": Row(2, 1), "g": Row(1, 1)}), Profile(9, {"f": Row(2, 1), "g": Row(7, 1)})
     >>> differing_functions(a, b)
     ('g',)

@@ -27,6 +27,7 @@ from pytest_instrcount.gate.names import (
 )
 from pytest_instrcount.gate.schema import (
     LARGEST_FILE,
+    OLDER,
     Baseline,
     damaged,
     parse_baseline,
@@ -74,6 +75,16 @@ def read_baseline(path: Path, nodeid: str) -> Missing | Found:
     """
     text = read_text(path, nodeid)
     return Missing() if text is None else found_in(text, path, nodeid)
+
+
+def read_unless_older(path: Path, nodeid: str) -> Missing | Found:
+    """The baseline of one test; one of an older format, which an update replaces, is none."""
+    try:
+        return read_baseline(path, nodeid)
+    except InstrcountError as error:
+        if error.slug == OLDER:
+            return Missing()
+        raise
 
 
 def found_in(text: str, path: Path, nodeid: str) -> Found:
@@ -138,7 +149,8 @@ def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> b
     the file cannot be written (read-only, disk full); then no temp file stays.
     """
     text = render_baseline(baseline)
-    if isinstance(read_baseline(path, baseline.nodeid), Found) and read_text(path) == text:
+    known = read_unless_older(path, baseline.nodeid)
+    if isinstance(known, Found) and read_text(path) == text:
         return False
     write_text(path, text, put)
     return True
@@ -207,9 +219,13 @@ class Store:
         """
         return self.folder.joinpath(*folder_parts(nodeid), file_name(nodeid))
 
-    def read(self, nodeid: str) -> Missing | Found:
-        """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link"."""
-        return read_baseline(self.keep_inside(self.path(nodeid)), nodeid)
+    def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
+        """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link".
+
+        To an update, one of an older format is none.
+        """
+        read = read_unless_older if updating else read_baseline
+        return read(self.keep_inside(self.path(nodeid)), nodeid)
 
     def write(self, baseline: Baseline, put: Put = replace_file) -> bool:
         """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.counts.noise import Taken, clean
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
-from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
-from pytest_instrcount.gate.denoised import excess, wavered
+from pytest_instrcount.gate.denoised import Denoised, denoise_layouts, ends_of_growth, grown
 from pytest_instrcount.gate.fold import fold_rows, has_rule
 from pytest_instrcount.gate.measurement import Measurement, per_call
 
@@ -31,6 +29,11 @@ class GatedCount:
     total: int
     calls: int
 
+    @classmethod
+    def of(cls, ir: Fraction) -> GatedCount:
+        """A count that is known per call, exactly."""
+        return cls(ir.numerator, ir.denominator)
+
     @property
     def ir(self) -> int:
         """Instructions per call, rounded half up."""
@@ -44,14 +47,16 @@ class GatedCount:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What the gate compares: the counts of both sides, cleaned of the same noise."""
+    """What the gate compares: the mean raw count of the baseline, and that with what has grown."""
 
     old: GatedCount
     new: GatedCount
     #: growth that is told from noise, as a fraction; 0 where raw counts are compared
     detects: Fraction = Fraction(0)
-    #: kind of noise -> what was taken out of the new count
-    taken: Mapping[str, Taken] = field(default_factory=dict)
+    #: kind of noise -> what it has grown by, in instructions per call
+    noise: Mapping[str, Fraction] = field(default_factory=dict)
+    #: the least and the most that may have grown per call, were nothing of it noise
+    ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
 
     @property
     def fraction(self) -> Fraction | None:
@@ -60,35 +65,29 @@ class Gated:
 
 
 def gate_counts(old: Baseline, new: Measurement) -> Gated:
-    """The counts that decide: denoised, by the noise that the baseline names.
+    """The counts that decide, both cleaned of the noise that the baseline names.
 
-    In one layout they are those of the usual one. In several, whichever says least: that one, the
-    smallest against the smallest, or the largest against the largest. Where one of them grew and
-    another fell, nothing is said to have changed.
+    Where the usual layout is all there is of the new side, it is held against the range of the old ones.
     """
     before = old.denoised
-    if before is None:  # schema 1: nothing is known of its noise
+    if before is None:  # of a backend that has no layouts
         return Gated(GatedCount(old.total_ir, old.calls), GatedCount(new.total_ir, new.calls))
-    profiles = (new.profile, *new.layouts)
-    cleaned = [clean(profile, before.noise) for profile in profiles]
-    totals = [
-        each.total
-        + excess(each, new.calls, before, old.calls)
-        - wavered(profile.rows, new.calls, before, old.rows, old.calls)
-        for profile, each in zip(profiles, cleaned)
-    ]
-    pairs = [(before.total, totals[0])]
-    if len(totals) > 1:
-        pairs += [(before.low, min(totals)), (before.high, max(totals))]
-    grown = [Fraction(now, new.calls) - Fraction(then, old.calls) for then, now in pairs]
-    _, (then, now) = min(zip(map(abs, grown), pairs))
-    if min(grown) < 0 < max(grown):
-        now = round(Fraction(then * new.calls, old.calls))
+    profiles = new.layouts or (new.profile,)
+    if new.unsteady:
+        profiles = (new.profile, *new.layouts)
+    return gate_layouts(before, old.calls, denoise_layouts(profiles, before.noise), new.calls)
+
+
+def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: int) -> Gated:
+    """The counts that decide, of what is known of the layouts of both sides."""
+    found = grown(before, old_calls, after, new_calls)
+    mean = before.mean / old_calls
     return Gated(
-        GatedCount(then, old.calls),
-        GatedCount(max(0, now), new.calls),
+        GatedCount.of(mean),
+        GatedCount.of(max(Fraction(0), mean + found.total)),
         before.floor,
-        cleaned[0].taken,
+        found.kinds,
+        ends_of_growth(before, old_calls, after, new_calls),
     )
 
 
@@ -213,8 +212,6 @@ def _inclusive(name: str, old: Baseline, new: Measurement | Baseline) -> Fractio
 def function_deltas(old: Baseline, new: Measurement | Baseline) -> tuple[FunctionDelta, ...]:
     """Functions that changed, the largest change first."""
     known = old.rows
-    if old.denoised is None:  # schema 1 has the names of Callgrind
-        known = standardize_profile(Profile(0, known)).rows
     # The baseline folded its small rows, so fold here too. A row that has just become large enough
     # for a line of its own seems to grow from 0; it was below 0.01 % and "(other)" balances it.
     rows = fold_rows(new.rows, new.total_ir, lambda name: name in known or has_rule(name))

@@ -1,141 +1,223 @@
-"""The denoised count of a test in several layouts of memory: what a baseline keeps and a gate compares."""
+"""What a baseline keeps of several layouts of memory, and how much of a change is beyond their noise."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.counts.noise import MEASURED, Cleaned, Noise, clean, wavering_functions
-from pytest_instrcount.counts.rules import KINDS, MEMORY, METHODS, SEARCHING, STRINGS, runs_programs
+from pytest_instrcount.callgrind.profile import Profile
+from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED, Noise, split
+from pytest_instrcount.counts.rules import rule_of
 
 #: No test is said to detect less than this: layouts that were not tried may move it a little, too.
 FINEST = Fraction(1, 10_000)
 #: Nor less than this where no other layout could be measured.
 UNTRIED = Fraction(1, 1000)
-#: What prices do not explain is noise as long as it is within the range of the layouts, widened by
-#: so many times that range ...
-_WIDENED = 4
-#: ... and by a share of the count: more for what allocators and hashing do than for copying ...
-_ALLOWED = Fraction(1, 100)
-_ALLOWED_COPYING = Fraction(1, 5000)
-#: ... and by a share of the price of each call: how both ends of a copy are aligned is worth little,
-#: where a page ends more, whether the heap has a block at hand or has to trim and to grow, a call.
-_ALLOWED_OF_PRICE = {STRINGS: Fraction(1, 200), SEARCHING: Fraction(1, 2), MEMORY: Fraction(1)}
-
-_ALL_KINDS = (*KINDS, MEASURED)
+#: How far beyond the range of the layouts a kind of noise must be, as a fraction of the test, ...
+_ROOM = Fraction(1, 10_000)
+#: ... and in widths of that range: few layouts do not show all of it.
+_WIDTHS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Denoised:
-    """Denoised counts of one test, all over its counted calls."""
+    """Counts of one test in several layouts of memory, all over its counted calls; the usual one first."""
 
     noise: Noise
-    #: in the layout that every run measures
-    total: int
-    #: smallest and largest of all layouts
-    low: int
-    high: int
-    #: kind of noise -> smallest and largest of what its price does not explain; function that
-    #: is counted, by name -> how far down and up layouts moved it
-    residuals: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    #: how many layouts there were
-    layouts: int = 1
+    #: instructions outside of noise, in each layout
+    kept: tuple[int, ...]
+    #: kind of noise -> its instructions in each layout; kinds of which there is nothing are left out
+    kinds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: noisy function -> calls from outside of noise, in each layout
+    calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: noisy function -> what those calls cost, in all layouts together
+    costs: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def layouts(self) -> int:
+        """How many layouts there were."""
+        return len(self.kept)
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        """The raw count in each layout."""
+        return tuple(map(sum, zip(self.kept, *self.kinds.values())))
+
+    @property
+    def low(self) -> int:
+        """The smallest raw count."""
+        return min(self.totals)
+
+    @property
+    def high(self) -> int:
+        """The largest raw count."""
+        return max(self.totals)
+
+    @property
+    def mean(self) -> Fraction:
+        """The mean of the raw counts, unrounded."""
+        return Fraction(sum(self.totals), self.layouts)
 
     @property
     def spread(self) -> Fraction:
-        """How far layouts move the denoised count, as a fraction of it, wavering functions included."""
-        wavering = sum(up - down for _, down, up in self.wavering())
-        return Fraction(self.high - self.low + wavering, max(1, self.total))
+        """How far layouts move the raw count, as a fraction of it."""
+        return (self.high - self.low) / max(Fraction(1), self.mean)
 
     @property
     def floor(self) -> Fraction:
-        """Growth up to here is noise, as a fraction, once all that noise explains has been taken out."""
-        least = FINEST if self.layouts > 1 else UNTRIED
-        return max(least, 2 * Fraction(self.high - self.low, max(1, self.total)))
+        """Growth outside of noise that is told from none, as a fraction."""
+        return FINEST if self.layouts > 1 else UNTRIED
 
     @property
     def detects(self) -> Fraction:
-        """The smallest growth that is told from noise wherever it sits, as a fraction.
+        """The smallest growth that is found wherever it sits, as a fraction.
 
-        It is found sooner outside of the functions that waver.
+        Growth beyond the range of all noise together counts in full, wherever in it that is.
         """
-        taken = sum(up + _room(name, down, up) for name, down, up in self.wavering())
-        return self.floor + Fraction(taken, max(1, self.total))
+        noise = tuple(map(sum, zip(*self.kinds.values()))) or (0,)
+        needed = max(noise) - min(noise) + self.room(noise)
+        return self.floor + needed / max(Fraction(1), self.mean)
 
-    def wavering(self) -> list[tuple[str, int, int]]:
-        """Functions that are counted and that layouts moved: name, how far down, how far up."""
-        return [(name, *ends) for name, ends in self.residuals.items() if name not in _ALL_KINDS]
+    def room(self, values: Sequence[int]) -> Fraction:
+        """How far beyond the range of some noise a count must be to be none."""
+        share = Fraction(_WIDTHS, max(1, self.layouts - 2))
+        return (max(values) - min(values)) * share + _ROOM * self.mean
+
+    def price(self, name: str) -> Fraction | None:
+        """Instructions that a call of a noisy function costs in this test, None where none is known."""
+        calls = sum(self.calls.get(name, ()))
+        return Fraction(self.costs[name], calls) if calls > 0 else None
 
 
-def _room(name: str, down: int, up: int) -> int:
-    """How far beyond its range a wavering function may move before it counts; the evaluation loop
-    not at all, since what a program does is counted there.
-    """
-    return 0 if runs_programs(name) else _WIDENED * (up - down)
-
-
-def denoise_layouts(profiles: Sequence[Profile], noise: Noise) -> Denoised:
+def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
     """What a baseline keeps of the profiles of one test, the one of the usual layout first.
 
     >>> denoise_layouts([Profile(100, {}), Profile(101, {})], Noise()).spread
-    Fraction(1, 100)
+    Fraction(2, 201)
     """
-    cleaned = [clean(profile, noise) for profile in profiles]
-    waver = wavering_functions(profiles, noise)
-    own = [
-        sum(profile.rows[name].ir for name in waver if name in profile.rows) for profile in profiles
-    ]
-    totals = [each.total - ir + own[0] for each, ir in zip(cleaned, own)]
-    residuals = {
-        kind: (
-            min(each.taken[kind].residual for each in cleaned),
-            max(each.taken[kind].residual for each in cleaned),
-        )
-        for kind in cleaned[0].taken
-    }
-    return Denoised(noise, totals[0], min(totals), max(totals), residuals | waver, len(profiles))
+    parts = [split(profile, noise) for profile in profiles]
+    names = sorted({name for part in parts for name in part.calls})
+    return Denoised(
+        noise,
+        tuple(part.kept for part in parts),
+        {
+            kind: ir
+            for kind in ALL_KINDS
+            if any(ir := tuple(part.kinds[kind] for part in parts))
+        },
+        {
+            name: calls
+            for name in names
+            if any(calls := tuple(part.calls.get(name, 0) for part in parts))
+        },
+        {
+            name: sum(part.costs.get(name, 0) for part in parts)
+            for name in names
+            if any(part.calls.get(name, 0) for part in parts)
+        },
+    )
 
 
-def wavered(
-    rows: Mapping[str, Row],
-    calls: int,
-    old: Denoised,
-    old_rows: Mapping[str, Row],
-    old_calls: int,
-) -> int:
-    """Instructions, over ``calls`` calls, by which functions moved as layouts may move them."""
-    found = Fraction(0)
-    for name, down, up in old.wavering():
-        if name not in old_rows:
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """By how many instructions a call has grown, and where; negative for what got cheaper."""
+
+    #: outside of noise
+    kept: Fraction
+    #: kind of noise -> what of its growth layouts do not explain
+    kinds: Mapping[str, Fraction]
+    #: of noise, all kinds together
+    noise: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        """What the gate compares with the limit."""
+        return self.kept + self.noise
+
+
+def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown:
+    """What has grown per call, in as many layouts as there are of the new side.
+
+    A kind of noise that stays within the range of the old layouts has not grown. One that leaves it has
+    grown by the difference of the means, all of it. What more calls from outside of noise cost is
+    no noise: it is taken from the range first, and counts in any case.
+    """
+    worth = _worth_of_calls(old, old_calls, new, new_calls)
+    names = [kind for kind in ALL_KINDS if kind in old.kinds or kind in new.kinds or kind in worth]
+    called, beyond = {}, {}
+    before_all = [Fraction(0)] * old.layouts
+    now_all = [Fraction(0)] * new.layouts
+    for kind in names:
+        more = worth.get(kind, [Fraction(0)] * new.layouts)
+        before = [Fraction(ir, old_calls) for ir in old.kinds.get(kind, (0,) * old.layouts)]
+        now = [
+            Fraction(ir, new_calls) - each
+            for ir, each in zip(new.kinds.get(kind, (0,) * new.layouts), more)
+        ]
+        called[kind] = _mean(more)
+        beyond[kind] = _beyond(before, now, _room(old, before, old_calls))
+        before_all = [one + other for one, other in zip(before_all, before)]
+        now_all = [one + other for one, other in zip(now_all, now)]
+    together = _beyond(before_all, now_all, _room(old, before_all, old_calls))
+    noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
+    kept = _beyond(
+        [Fraction(ir, old_calls) for ir in old.kept],
+        [Fraction(ir, new_calls) for ir in new.kept],
+        Fraction(0),
+    )
+    kinds = {kind: called[kind] + beyond[kind] for kind in names}
+    return Grown(kept, kinds, sum(called.values(), Fraction(0)) + noise)
+
+
+def ends_of_growth(
+    old: Denoised, old_calls: int, new: Denoised, new_calls: int
+) -> tuple[Fraction, Fraction]:
+    """The least and the most that a call may have grown by, if layouts happened to hide it."""
+    before = [Fraction(total, old_calls) for total in old.totals]
+    now = [Fraction(total, new_calls) for total in new.totals]
+    return _mean(now) - max(before), _mean(now) - min(before)
+
+
+def _room(old: Denoised, before: Sequence[Fraction], calls: int) -> Fraction:
+    share = Fraction(_WIDTHS, max(1, old.layouts - 2))
+    return (max(before) - min(before)) * share + _ROOM * old.mean / calls
+
+
+def _mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction(0)) / len(values)
+
+
+def _beyond(before: Sequence[Fraction], now: Sequence[Fraction], room: Fraction) -> Fraction:
+    """The difference of the means, where the ranges lie apart by more than ``room``; else 0."""
+    if min(now) - max(before) > room or min(before) - max(now) > room:
+        return _mean(now) - _mean(before)
+    return Fraction(0)
+
+
+def _worth_of_calls(
+    old: Denoised, old_calls: int, new: Denoised, new_calls: int
+) -> dict[str, list[Fraction]]:
+    """Kind of noise -> what the calls cost that were added, per call of the test, in each new layout.
+
+    A call costs what it costs in this test. Where the number of calls depends on the layout nothing
+    was added, unless it leaves their range.
+    """
+    found: dict[str, list[Fraction]] = {}
+    for name in old.calls.keys() | new.calls.keys():
+        before = old.calls.get(name, (0,) * old.layouts)
+        now = new.calls.get(name, (0,) * new.layouts)
+        low, high = Fraction(min(before), old_calls), Fraction(max(before), old_calls)
+        counts = [Fraction(calls, new_calls) for calls in now]
+        if low != high or min(counts) <= low <= max(counts):
             continue
-        ir = rows[name].ir if name in rows else 0
-        moved = Fraction(ir, calls) - Fraction(old_rows[name].ir, old_calls)
-        room = _room(name, down, up)
-        found += min(max(moved, Fraction(down - room, old_calls)), Fraction(up + room, old_calls))
-    return round(found * calls)
-
-
-def excess(cleaned: Cleaned, calls: int, old: Denoised, old_calls: int) -> int:
-    """Instructions of noisy functions beyond all that layouts explain, over ``calls`` calls.
-
-    A price is blind to what gets slower within a call: a hash that collides, a copy that is longer.
-    What leaves the range that the baseline has seen, by a margin, is counted after all; it is
-    negative for what got cheaper by as much.
-    """
-    found = 0
-    for kind, taken in cleaned.taken.items():
-        if kind == METHODS:
-            continue  # two names that share a place throw each other out at every call
-        low, high = old.residuals.get(kind, (0, 0))
-        share = _ALLOWED_COPYING if kind in (STRINGS, SEARCHING) else _ALLOWED
-        margin = (_WIDENED * (high - low) + share * old.total) / old_calls
-        margin += _ALLOWED_OF_PRICE.get(kind, 0) * Fraction(taken.priced, calls)
-        above = Fraction(taken.residual, calls) - Fraction(high, old_calls) - margin
-        below = Fraction(low, old_calls) - margin - Fraction(taken.residual, calls)
-        if above > 0:
-            found += int(above * calls)
-        elif below > 0:
-            found -= int(below * calls)
+        price = old.price(name)
+        if price is None:
+            price = new.price(name) or Fraction(0)
+        rule = rule_of(name)
+        kind = MEASURED if rule is None else rule.kind
+        each = found.setdefault(kind, [Fraction(0)] * new.layouts)
+        found[kind] = [one + (count - low) * price for one, count in zip(each, counts)]
     return found
+
+

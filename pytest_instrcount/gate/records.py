@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from pytest_instrcount.blame.blame import PythonBlame
 from pytest_instrcount.blame.tree import CallTree
-from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.calls import CallChange
@@ -59,8 +58,10 @@ class TestResult:
     unit: str = "Ir"
     #: how many calls were counted
     calls: int = 1
-    #: kind of noise -> what was taken out of the count, over all counted calls
-    taken: Mapping[str, Taken] = field(default_factory=dict)
+    #: kind of noise -> by how many instructions per call it has grown, if that is beyond noise
+    noise: Mapping[str, Fraction] = field(default_factory=dict)
+    #: in how many layouts of memory it was measured
+    layouts: int = 1
     #: functions that differed between two equal forks, the largest difference first
     unsteady: tuple[str, ...] = ()
     #: further lines for the text of a failure
@@ -126,7 +127,8 @@ def measured_result(
         ends=None if known is None or old is None else ends_of(known, old.calls),
         detects=None if known is None else known.detects,
         calls=measurement.calls,
-        taken=delta.gated.taken if delta else {},
+        noise=delta.gated.noise if delta else {},
+        layouts=max(1, len(measurement.layouts)),
         unsteady=measurement.unsteady,
         functions=delta.function_deltas if delta else (),
         work=delta.work if delta else (),
@@ -144,7 +146,7 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
         return result
     return replace(
         result,
-        denoised_ir=per_call(known.total, baseline.calls),
+        denoised_ir=per_call(sum(known.totals), baseline.calls * known.layouts),
         spread=known.spread,
         ends=ends_of(known, baseline.calls),
         detects=known.detects,

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.blame.tree import CallTree
-from pytest_instrcount.counts.noise import Noise, clean, moving_functions
+from pytest_instrcount.counts.noise import moving_functions
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import (
     Baseline,
@@ -39,9 +39,9 @@ from pytest_instrcount.gate.ledger import Entry, add_entry
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
-from pytest_instrcount.gate.schema import raw_baseline
+from pytest_instrcount.gate.schema import OLDER, raw_baseline
 from pytest_instrcount.gate.shard import Shard
-from pytest_instrcount.gate.suspicion import may_have_moved
+from pytest_instrcount.gate.suspicion import is_noisy, may_have_moved
 from pytest_instrcount.gate.updating import Update
 
 Result = TypeVar("Result", TestResult, CallsResult)
@@ -115,8 +115,10 @@ class Rulings:
             found = Found(_unpacked(known, Baseline)) if isinstance(known, bytes) else known
         else:
             try:
-                found = self.store.read(nodeid)
+                found = self.store.read(nodeid, updating=self.policy.update is not None)
             except InstrcountError as error:
+                if error.slug == OLDER:  # so are all others: said once
+                    raise
                 found = error
             if isinstance(found, Found) and found.baseline.denoised is not None:
                 self._noise.update(found.baseline.denoised.noise.functions)
@@ -171,8 +173,9 @@ class Rulings:
         if self.hold and verdict is not Verdict.unchanged:
             self._held[nodeid] = _packed(measurement)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
-        if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
+        if isinstance(comparison, Delta):
             suspected = suspected or may_have_moved(comparison, limit)
+        if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
             # of a single layout: it is the limit that was told from noise
             result = replace(result, spread=None, ends=None, detects=None)
         if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
@@ -191,16 +194,25 @@ class Rulings:
         """What was counted of a test that is not unchanged; None unless it is held."""
         return _unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
 
-    def unsettled(self) -> Iterator[Measurement]:
-        """What has to be measured in more layouts: suspicions, and what is about to be stored."""
+    def unsettled(self, layouts: int = 0) -> Iterator[Measurement]:
+        """What has to be measured in more layouts than so many: suspicions, and what is to be stored."""
         if self.first_look and self.policy.update is not None:
             return
         for nodeid in list(self._open):
-            measurement = self._measurement(nodeid)
-            if not measurement.layouts and (
-                self._writes(self.results[nodeid]) or self.results[nodeid].denoised_ir is not None
-            ):
+            measurement, result = self._measurement(nodeid), self.results[nodeid]
+            if len(measurement.layouts) != layouts or measurement.unsteady:
+                continue
+            if self._writes(result):
+                if not layouts or is_noisy(measurement, self._known_noise()):
+                    yield measurement
+            elif result.denoised_ir is not None and (not layouts or self._is_close(nodeid)):
                 yield measurement
+
+    def _is_close(self, nodeid: str) -> bool:
+        """Whether more layouts may change a verdict, and the baseline has as many."""
+        found = self.baseline(nodeid)
+        known = found.baseline.denoised if isinstance(found, Found) else None
+        return known is not None and known.layouts > len(self._measurement(nodeid).layouts)
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
         """What is to be known by Python function: what is about to be stored, and what regressed.
@@ -246,9 +258,9 @@ class Rulings:
         raw = replace(old, denoised=None, python=None, ledger=())
         return raw == raw_baseline(measurement, self.environment)
 
-    def _known_noise(self) -> dict[str, int]:
+    def _known_noise(self) -> set[str]:
         """What any test of this run has shown to be noise, now or when its baseline was made."""
-        return dict.fromkeys(sorted(self._noise | self._moving), 0)
+        return self._noise | self._moving
 
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
@@ -285,7 +297,7 @@ class Rulings:
         stored: dict[str, TestResult] = {}
         known = self._known_noise()
         if self.shard is not None:
-            self.shard.noisy |= known.keys()
+            self.shard.noisy |= known
             self.shard.tests |= dict.fromkeys(
                 nodeid for nodeid, result in self.results.items() if result.ir is not None
             )
@@ -302,7 +314,7 @@ class Rulings:
                 if self.shard is not None:
                     self.shard.add(measurement)
                 written = self.store.write(baseline, update.add)
-                if written and self.store.read(nodeid) != self.baseline(nodeid):
+                if written and self.store.read(nodeid, updating=True) != self.baseline(nodeid):
                     raise changed_meanwhile(self.store.path(nodeid))
                 stored[nodeid] = replace(stored_result(result, baseline), written=written)
         return stored
@@ -343,9 +355,8 @@ def _unpacked(packed: bytes, kind: type[Record]) -> Record:
 def _is_steady(measurement: Measurement, limit: Limit) -> bool:
     """Whether all counts of a test that is not deterministic are the same within the limit.
 
-    What differs between equal processes is no layout noise, so only the rules are applied.
+    What differs between equal processes, in one layout, is no layout noise.
     """
-    profiles = (measurement.profile, *measurement.layouts)
-    totals = [clean(profile, Noise()).total for profile in profiles]
+    totals = measurement.total_ir, *(each.total for each in measurement.layouts[:1])
     least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
     return judge_counts(Gated(least, most), limit) is Verdict.unchanged

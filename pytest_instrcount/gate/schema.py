@@ -1,23 +1,21 @@
 """What a baseline holds, and its JSON. Text in, text out; `gate.baseline` does the files.
 
-History of the schema (every version stays readable; a sample of each is in tests/data/baselines):
-1: counts per test and per function, as measured; facts of the environment; versions of packages
-2: the denoised count, its spread over layouts, and the noise that was taken out
-3: inclusive counts per function, allocations and other work, the tree of Python functions
-4: the ledger: why it was changed; written only where there is a reason
+Schema 5 is the first that is read: counts by function and by Python function, the counts of several
+layouts of memory by kind of noise, facts of the environment, versions of packages, the ledger.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeGuard
 
 from pytest_instrcount.blame.tree import UNITS, CallTree
 from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.counts.noise import Noise, find_noise
+from pytest_instrcount.counts.noise import ALL_KINDS, Noise, find_noise
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.denoised import Denoised, denoise_layouts
 from pytest_instrcount.gate.fold import OTHER, fold_rows
@@ -25,21 +23,20 @@ from pytest_instrcount.gate.ledger import Entry, ledger_values, parse_ledger
 from pytest_instrcount.gate.measurement import ISOLATIONS, Measurement, per_call
 from pytest_instrcount.gate.names import printable, remeasure, shown_path
 
-#: The version that is written; older ones are read, newer ones refused.
-SCHEMA = 4
+#: The only version that is read and written.
+SCHEMA = 5
 #: Bytes of the longest file that is read or written.
 LARGEST_FILE = 5_000_000
 
 _LARGEST_COUNT = 2**63 - 1
 _MOST_DIGITS = 20
-#: What versions have beyond the first.
-_ADDED_KEYS: Mapping[int, frozenset[str]] = {
-    1: frozenset(),
-    2: frozenset({"denoised"}),
-    3: frozenset({"denoised", "python", "work"}),
-    4: frozenset({"denoised", "python", "work", "ledger"}),
-}
-_DENOISED_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
+_MOST_LAYOUTS = 100
+#: The slug of the error for a baseline of an older release.
+OLDER = "baseline-older"
+# what `env_key` makes begins with the implementation and its version
+_ENVIRONMENT = re.compile(r"(?:cp|pp|py)[0-9]+.*-")
+_DENOISED_KEYS = frozenset(("rules", "noisy", "wavering", "kept", "kinds", "calls", "costs"))
+_KEYS = frozenset(("rules", "noisy", "total", "low", "high", "layouts", "residuals"))
 _KEYS = frozenset(
     (
         "schema",
@@ -52,6 +49,10 @@ _KEYS = frozenset(
         "environment",
         "packages",
         "functions",
+        "denoised",
+        "python",
+        "work",
+        "ledger",
     )
 )
 
@@ -76,12 +77,12 @@ class Baseline:
     environment: Mapping[str, str]
     #: distribution name -> version
     packages: Mapping[str, str]
-    #: None in a file of schema 1: then the raw count is compared
+    #: None where there are no layouts of memory: then the raw count is compared
     denoised: Denoised | None = None
     #: function name -> instructions with all that it called, over all counted calls; of the names in
-    #: ``rows``, and empty before schema 3
+    #: ``rows``
     inclusive: Mapping[str, int] = field(default_factory=dict)
-    #: allocations and the like -> how often, as `count_work`; empty before schema 3
+    #: allocations and the like -> how often, as `count_work`
     work: Mapping[str, int] = field(default_factory=dict)
     #: what it is made of by Python function, to name the cause of a change; None if not known
     python: CallTree | None = None
@@ -95,8 +96,11 @@ class Baseline:
 
     @property
     def compared_ir(self) -> int:
-        """Instructions per call as they are compared: denoised, where that is known."""
-        return self.ir if self.denoised is None else per_call(self.denoised.total, self.calls)
+        """Instructions per call as they are compared: the mean of all layouts, where there are some."""
+        known = self.denoised
+        if known is None:
+            return self.ir
+        return per_call(sum(known.totals), self.calls * known.layouts)
 
     def reason_for(self, ir: int) -> str:
         """The last reason for which a count was accepted; "" if there is none."""
@@ -106,7 +110,7 @@ class Baseline:
 def to_baseline(
     measurement: Measurement,
     environment: Mapping[str, str],
-    known: Mapping[str, int] | None = None,
+    known: Collection[str] = (),
 ) -> Baseline:
     """The baseline that a measurement becomes: rows folded, facts added; nothing is written.
 
@@ -140,7 +144,10 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
         warmup=measurement.warmup,
         isolation=measurement.isolation,
         rows=rows,
-        inclusive={name: measurement.inclusive.get(name, row.ir) for name, row in rows.items()},
+        # the switch, which is subtracted, can have cost more than what came back to a function
+        inclusive={
+            name: max(row.ir, measurement.inclusive.get(name, row.ir)) for name, row in rows.items()
+        },
         work=measurement.work,
         environment=dict(environment),
         packages=dict(measurement.packages),
@@ -149,13 +156,9 @@ def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Ba
 
 def render_baseline(baseline: Baseline) -> str:
     """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
-    schema = _schema_of(baseline)
-    rows = {
-        name: [row.ir, row.calls, *((baseline.inclusive.get(name, row.ir),) if schema > 2 else ())]
-        for name, row in baseline.rows.items()
-    }
+    known = baseline.denoised
     values: dict[str, object] = {
-        "schema": schema,
+        "schema": SCHEMA,
         "nodeid": baseline.nodeid,
         "ir": baseline.ir,
         "total_ir": baseline.total_ir,
@@ -164,37 +167,32 @@ def render_baseline(baseline: Baseline) -> str:
         "isolation": baseline.isolation,
         "environment": dict(baseline.environment),
         "packages": dict(baseline.packages),
-        "functions": rows,
+        "functions": {
+            name: [row.ir, row.calls, baseline.inclusive.get(name, row.ir)]
+            for name, row in baseline.rows.items()
+        },
+        "denoised": None if known is None else _render_denoised(known),
+        "work": dict(baseline.work),
+        "python": _render_tree(baseline.python),
+        "ledger": ledger_values(baseline.ledger),
     }
-    if baseline.denoised is not None:
-        values["denoised"] = _render_denoised(baseline.denoised)
-    if schema > 2:
-        values["work"] = dict(baseline.work)
-        values["python"] = _render_tree(baseline.python)
-    if schema > 3:
-        values["ledger"] = ledger_values(baseline.ledger)
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
-
-
-def _schema_of(baseline: Baseline) -> int:
-    """The oldest schema that says all there is: what came from an older file goes back as it was."""
-    if baseline.denoised is None:
-        return 1
-    if baseline.ledger:
-        return 4
-    return 3 if baseline.inclusive or baseline.work or baseline.python else 2
 
 
 def _render_denoised(denoised: Denoised) -> dict[str, object]:
     return {
         "rules": denoised.noise.rules,
-        "noisy": dict(sorted(denoised.noise.functions.items())),
-        "total": denoised.total,
-        "low": denoised.low,
-        "high": denoised.high,
-        "layouts": denoised.layouts,
-        "residuals": {kind: list(ends) for kind, ends in sorted(denoised.residuals.items())},
+        "noisy": sorted(denoised.noise.functions),
+        "wavering": sorted(denoised.noise.wavering),
+        "kept": list(denoised.kept),
+        "kinds": {kind: list(ir) for kind, ir in denoised.kinds.items()},
+        # most are called as often in every layout: that is said once
+        "calls": {
+            name: list(calls if len(set(calls)) > 1 else calls[:1])
+            for name, calls in denoised.calls.items()
+        },
+        "costs": dict(denoised.costs),
     }
 
 
@@ -229,15 +227,17 @@ def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:
     a later release, "baseline-damaged" for anything else that is not a whole baseline.
     """
     try:
-        return _validated(check_text(text, path, SCHEMA, nodeid))
+        return _validated(check_text(text, path, SCHEMA, nodeid, oldest=SCHEMA))
     except ValueError as error:
         raise damaged(path, printable(str(error)[:200]), nodeid) from None
 
 
-def check_text(text: str, path: Path, newest: int, nodeid: str = "") -> dict[str, object]:
+def check_text(
+    text: str, path: Path, newest: int, nodeid: str = "", *, oldest: int = 1
+) -> dict[str, object]:
     """The JSON object in a file of ours, with a schema that this release reads.
 
-    Raises InstrcountError "baseline-conflict", "baseline-newer" or "baseline-damaged".
+    Raises InstrcountError "baseline-conflict", "baseline-older", "baseline-newer" or "baseline-damaged".
     """
     if re.search(r"^<{7}", text, re.MULTILINE):
         raise InstrcountError(
@@ -258,7 +258,19 @@ def check_text(text: str, path: Path, newest: int, nodeid: str = "") -> dict[str
             f"{shown_path(path)} has schema {schema}, this release reads up to {newest}",
             "python -m pip install --upgrade pytest-instrcount",
         )
+    if schema < oldest:
+        raise InstrcountError(
+            OLDER,
+            f"the baselines in {shown_path(_environment_folder(path))} are of an older format "
+            f"(schema {schema}, this release reads {oldest})",
+            "pytest --instrcount-update-baseline    (measures all of them again)",
+        )
     return found
+
+
+def _environment_folder(path: Path) -> Path:
+    """The folder of an environment, which a baseline lies somewhere below."""
+    return next((each for each in path.parents if _ENVIRONMENT.match(each.name)), path.parent)
 
 
 def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
@@ -296,10 +308,8 @@ def _load(text: str) -> object:
 
 
 def _validated(found: dict[str, object]) -> Baseline:
-    schema = _count(found, "schema", least=1)
-    keys = _KEYS | _ADDED_KEYS[schema]
-    if found.keys() != keys:
-        odd = sorted(str(key) for key in found.keys() ^ keys)
+    if found.keys() != _KEYS:
+        odd = sorted(str(key) for key in found.keys() ^ _KEYS)
         raise _Invalid(f"missing or unknown keys: {', '.join(ascii(key) for key in odd[:5])}")
     isolation = _text(found, "isolation")
     if isolation not in ISOLATIONS:
@@ -310,8 +320,7 @@ def _validated(found: dict[str, object]) -> Baseline:
     functions = found["functions"]
     if not isinstance(functions, dict):
         raise _Invalid("functions is not an object")
-    width = 2 if schema < 3 else 3
-    numbers = {str(name): _numbers(name, value, width) for name, value in functions.items()}
+    numbers = {str(name): _numbers(name, value, 3) for name, value in functions.items()}
     return Baseline(
         nodeid=_text(found, "nodeid"),
         total_ir=total_ir,
@@ -319,13 +328,13 @@ def _validated(found: dict[str, object]) -> Baseline:
         warmup=_count(found, "warmup"),
         isolation=isolation,
         rows={name: Row(*each[:2]) for name, each in numbers.items()},
-        inclusive={name: each[2] for name, each in numbers.items() if len(each) > 2},
+        inclusive={name: each[2] for name, each in numbers.items()},
         environment=_texts(found, "environment"),
         packages=_texts(found, "packages"),
-        denoised=None if schema == 1 else _denoised(found["denoised"]),
-        python=_tree(found.get("python")),
-        work=_work(found.get("work", {})),
-        ledger=parse_ledger(found["ledger"]) if schema > 3 else (),
+        denoised=None if found["denoised"] is None else _denoised(found["denoised"]),
+        python=_tree(found["python"]),
+        work=_work(found["work"]),
+        ledger=() if found["ledger"] == [] else parse_ledger(found["ledger"]),
     )
 
 
@@ -357,30 +366,49 @@ def _tree(found: object) -> CallTree | None:
 def _denoised(found: object) -> Denoised:
     if not isinstance(found, dict) or found.keys() != _DENOISED_KEYS:
         raise _Invalid("denoised is not an object with the right keys")
-    noisy, residuals = found["noisy"], found["residuals"]
-    if not isinstance(noisy, dict) or not isinstance(residuals, dict):
-        raise _Invalid("denoised: noisy or residuals is not an object")
-    total, low, high = (_count(found, key) for key in ("total", "low", "high"))
-    if not low <= total <= high:
-        raise _Invalid("denoised: total is not between low and high")
-    return Denoised(
-        noise=Noise(
-            _count(found, "rules", least=1), {str(name): _count(noisy, name) for name in noisy}
-        ),
-        total=total,
-        low=low,
-        high=high,
-        residuals={str(kind): _ends(residuals[kind]) for kind in residuals},
-        layouts=_count(found, "layouts", least=1),
+    noisy, wavering = (_names(found, key) for key in ("noisy", "wavering"))
+    kinds, calls, costs = (found[key] for key in ("kinds", "calls", "costs"))
+    if not all(isinstance(each, dict) for each in (kinds, calls, costs)):
+        raise _Invalid("denoised: kinds, calls or costs is not an object")
+    kept = _counts(found["kept"])
+    layouts = len(kept)
+    if not kinds.keys() <= set(ALL_KINDS) or calls.keys() != costs.keys():
+        raise _Invalid("denoised: an unknown kind, or calls without a cost")
+    known = Denoised(
+        noise=Noise(_count(found, "rules", least=1), noisy, wavering),
+        kept=kept,
+        kinds={str(kind): _counts(kinds[kind], layouts) for kind in ALL_KINDS if kind in kinds},
+        calls={
+            str(name): _counts(each * layouts if _is_single(each) else each, layouts)
+            for name, each in calls.items()
+        },
+        costs={str(name): _count(costs, name) for name in costs},
     )
+    if sum(known.costs.values()) > sum(known.totals):
+        raise _Invalid("denoised: calls cost more than all")
+    return known
 
 
-def _ends(found: object) -> tuple[int, int]:
-    if isinstance(found, list) and len(found) == 2:
-        low, high = found
-        if type(low) is int and type(high) is int and -_LARGEST_COUNT <= low <= high:
-            return low, min(high, _LARGEST_COUNT)
-    raise _Invalid("denoised: a residual is not [low, high]")
+def _is_single(found: object) -> TypeGuard[list[object]]:
+    return isinstance(found, list) and len(found) == 1
+
+
+def _names(found: Mapping[str, object], key: str) -> frozenset[str]:
+    value = found[key]
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _Invalid(f"denoised: {key} is not a list of names")
+    return frozenset(value)
+
+
+def _counts(found: object, layouts: int = 0) -> tuple[int, ...]:
+    """A count for each layout."""
+    if not isinstance(found, list) or not 0 < len(found) <= _MOST_LAYOUTS:
+        raise _Invalid("denoised: no list of counts")
+    if layouts and len(found) != layouts:
+        raise _Invalid("denoised: not a count for each layout")
+    if not all(type(each) is int and 0 <= each <= _LARGEST_COUNT for each in found):
+        raise _Invalid("denoised: a count is no integer from 0 to 2^63")
+    return tuple(found)
 
 
 def _count(found: Mapping[str, object], key: str, least: int = 0) -> int:

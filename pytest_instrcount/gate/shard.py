@@ -72,7 +72,7 @@ def denoise_again(
     baseline: Baseline, profiles: Sequence[Profile], noisy: Collection[str]
 ) -> Baseline:
     """The baseline as it were if its run had known these functions to be noise."""
-    noise = find_noise(profiles, dict.fromkeys(noisy, 0))
+    noise = find_noise(profiles, noisy)
     return replace(baseline, denoised=denoise_layouts(profiles, noise))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.counts.work import added_work
@@ -13,9 +12,9 @@ from pytest_instrcount.gate.compare import (
     GatedCount,
     differing,
     function_deltas,
+    gate_layouts,
     way_of,
 )
-from pytest_instrcount.gate.denoised import wavered
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult, ends_of
@@ -72,19 +71,9 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
 
 
 def _gated(old: Baseline, new: Baseline) -> Gated:
-    """The counts that decide: as `gate_counts`, of what is left of the layouts in two baselines."""
+    """The counts that decide, of the layouts that are in the two baselines."""
     before, after = old.denoised, new.denoised
     if before is None or after is None:
         return Gated(GatedCount(old.total_ir, old.calls), GatedCount(new.total_ir, new.calls))
-    waver = wavered(new.rows, new.calls, before, old.rows, old.calls)
-    pairs = [
-        (before.total, after.total - waver),
-        (before.low, after.low - waver),
-        (before.high, after.high - waver),
-    ]
-    grown = [Fraction(now, new.calls) - Fraction(then, old.calls) for then, now in pairs]
-    _, (then, now) = min(zip(map(abs, grown), pairs))
-    if min(grown) < 0 < max(grown):
-        now = round(Fraction(then * new.calls, old.calls))
-    floor = max(before.floor, after.floor)
-    return Gated(GatedCount(then, old.calls), GatedCount(max(0, now), new.calls), floor)
+    gated = gate_layouts(before, old.calls, after, new.calls)
+    return replace(gated, detects=max(before.floor, after.floor))

@@ -1,29 +1,36 @@
-"""Whether a test may have moved, where each side was counted in one layout of memory only."""
+"""Whether more layouts of memory are needed to know what has become of a test."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 
+from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.gate.compare import Delta
-from pytest_instrcount.gate.fold import has_rule
+from pytest_instrcount.gate.denoised import denoise_layouts
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.measurement import Measurement
+
+#: Where so much of a test may be noise, its baseline has more layouts.
+_NOISY = Fraction(1, 1000)
+
+
+def is_noisy(measurement: Measurement, known: Collection[str]) -> bool:
+    """Whether the layouts so far leave so much noise that a baseline is to have more of them."""
+    profiles = measurement.layouts
+    found = denoise_layouts(profiles, find_noise(profiles, known))
+    return found.detects - found.floor > _NOISY
 
 
 def may_have_moved(delta: Delta, limit: Limit) -> bool:
-    """Whether what grew is beyond the limit, or what shrank, were there nothing on the other side.
+    """Whether noise may hide that a test is beyond its limit, in the layouts that were measured.
 
-    In one layout noise may hide a change: what one function has lost is held against no other.
-    Functions with a rule count by their prices, and by what those do not explain.
+    In few layouts a change may look like noise: it is held against the layout of the baseline that makes
+    most of it, each way.
     """
-    old, new = delta.gated.old, delta.gated.new
-    moves = [each.ir for each in delta.function_deltas if not has_rule(each.name)]
-    moves.append(new.exact - old.exact - sum(moves))
-    up = sum((move for move in moves if move > 0), Fraction())
-    down = sum((move for move in moves if move < 0), Fraction())
-    return any(
-        exceeded(old.total, old.calls, total.numerator, total.denominator)
-        for total, exceeded in (
-            (old.exact + up, limit.exceeded),
-            (max(Fraction(), old.exact + down), limit.undercut),
-        )
-    )
+    old = delta.gated.old
+    least, most = (old.exact + end for end in delta.gated.ends)
+    least = max(Fraction(0), least)
+    return limit.exceeded(
+        old.total, old.calls, most.numerator, most.denominator
+    ) or limit.undercut(old.total, old.calls, least.numerator, least.denominator)

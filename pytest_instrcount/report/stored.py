@@ -62,12 +62,12 @@ def _counts(baseline: Baseline) -> Iterator[str]:
     denoised = baseline.denoised
     if denoised is not None:
         low, now, high = (
-            quotient(Fraction(number, baseline.calls))
-            for number in (denoised.low, denoised.total, denoised.high)
+            quotient(Fraction(number) / baseline.calls)
+            for number in (denoised.low, denoised.mean, denoised.high)
         )
         spread = percent(denoised.spread).removeprefix("+")
         between = f"in {denoised.layouts} layouts {low} to {high} (spread {spread})"
-        yield f"  denoised {unit} {now}, {between}"
+        yield f"  mean {unit} {now}, {between}"
         yield f"  detects >= {percent(denoised.detects).removeprefix('+')}"
         noisy = denoised.noise.functions
         if noisy:

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
@@ -129,7 +128,7 @@ def _table(
             table.append(cut_right(f"{printable(group)}:", width))
         table.append(line)
         if verbosity > 1:
-            below = _taken_lines(result)
+            below = _noise_lines(result)
             below += function_lines(result, result.functions[:_MOST_FUNCTIONS], width - 4)
             if len(result.functions) > _MOST_FUNCTIONS:
                 below.append(f"and {len(result.functions) - _MOST_FUNCTIONS} more")
@@ -147,17 +146,12 @@ def _cells(result: TestResult) -> tuple[str, ...]:
     return (result.nodeid, count(before), count(now), delta, limit, detects(result.detects))
 
 
-def _taken_lines(result: TestResult) -> list[str]:
-    """A line for each kind of noise: what was taken out of a call, and what it was priced at."""
-
-    def per_call(number: int) -> str:
-        return quotient(Fraction(number, result.calls))
-
-    return [
-        f"{kind}: {per_call(taken.ir)} ir in {per_call(taken.calls)} calls "
-        f"count as {per_call(taken.priced)}"
-        for kind, taken in result.taken.items()
-        if taken != Taken(0, 0, 0)
+def _noise_lines(result: TestResult) -> list[str]:
+    """A line for each kind of noise that has grown, and one about the layouts."""
+    layouts = f"{result.layouts} layout{'' if result.layouts == 1 else 's'}"
+    lines = [f"measured in {layouts} of memory"] if result.denoised_ir is not None else []
+    return lines + [
+        f"{kind}: {quotient(ir)} ir a call beyond noise" for kind, ir in result.noise.items() if ir
     ]
 
 

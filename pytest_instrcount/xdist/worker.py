@@ -110,7 +110,7 @@ class MailedStore(Store):
 
     ask: Callable[..., Any]
 
-    def read(self, nodeid: str) -> Missing | Found:
+    def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
         """The baseline of a test; raises InstrcountError as the controller's store does."""
         stored: Stored = self.ask("read", self.folder.name, nodeid)
         if stored.error is not None:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.counts.noise import Taken
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.compare import FunctionDelta, compare
@@ -289,12 +288,13 @@ def test_very_verbose_shows_functions() -> None:
 
 
 def test_very_verbose_shows_noise() -> None:
-    """What each kind of rule took out of a call, and what it counts instead; none that took nothing."""
-    taken = {"memory": Taken(300, 6, 480), "look-ups": Taken(0, 0, 0), "strings": Taken(7, 3, 75)}
-    noisy = dataclasses.replace(SAME, taken=taken, calls=3)
-    assert render_summary(summary(noisy), 2)[3:5] == [
-        "    memory: 100 ir in 2 calls count as 160",
-        "    strings: 2.3 ir in 1 calls count as 25",
+    """In how many layouts a test was measured, and which kinds of noise have grown beyond their range."""
+    grown = {"memory": Fraction(100), "look-ups": Fraction(0), "strings": Fraction(7, 3)}
+    noisy = dataclasses.replace(SAME, noise=grown, layouts=4, denoised_ir=SAME.ir)
+    assert render_summary(summary(noisy), 2)[3:6] == [
+        "    measured in 4 layouts of memory",
+        "    memory: 100 ir a call beyond noise",
+        "    strings: 2.3 ir a call beyond noise",
     ]
     assert not any("memory" in line for line in render_summary(summary(noisy), 1))
 
