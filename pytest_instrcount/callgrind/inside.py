@@ -44,7 +44,7 @@ from pytest_instrcount.callgrind.child import (
 )
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
-from pytest_instrcount.callgrind.layout import disturb, renew_versions
+from pytest_instrcount.callgrind.layout import disturb, nudge, renew_versions
 from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
@@ -208,7 +208,7 @@ class Zygote:
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
         self._config.pluginmanager.unregister(listener)
-        child = TestChild(session, self._sink, self._loader)
+        child = TestChild(session, self._sink, self._loader, layout=order["layout"])
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
         steady_loops()
@@ -361,8 +361,10 @@ class TestChild:
         loader: Any,
         *,
         rehearses: bool = False,
+        layout: int = 0,
     ) -> None:
         self._rehearses = rehearses
+        self._layout = layout
         self.items = {item.nodeid: item for item in session.items}
         self._session = session
         self._config = session.config
@@ -388,6 +390,7 @@ class TestChild:
         self._order = order = channel.receive()
         item = self.items[order["nodeid"]]
         self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
+        nudge(self._layout)
         if not self._rehearses:
             keep_last_words(scratch, order["child"])
         self._counter = Counter(

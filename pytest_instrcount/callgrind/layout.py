@@ -53,6 +53,26 @@ def renew_versions(layout: int) -> None:
         left -= used
 
 
+def nudge(layout: int) -> None:
+    """Have the objects of a test lie some places further on; layout 0 leaves them where they are.
+
+    Whether a pool is full after the next object, or the one before, decides what thousands cost.
+    """
+    if not layout:
+        return
+    pick = random.Random(layout)
+    head = sys.getsizeof(b"")
+    for size in range(16, 513, 16):
+        places = range(pick.randrange(64))
+        if size > head:
+            _kept.append([bytes(size - head) for _ in places])
+        else:
+            _kept.append([object() if size == 16 else float(number) for number in places])
+    libc = ctypes.CDLL(None)
+    for _ in range(pick.randrange(64)):
+        libc.malloc(pick.randrange(16, 1100))
+
+
 def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
     kept = [each for each in made if pick.random() < share]
     pick.shuffle(kept)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pytest_instrcount.callgrind.profile import Profile
 from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED, Noise, split
-from pytest_instrcount.counts.rules import rule_of
+from pytest_instrcount.counts.rules import SEARCHING, rule_of
 
 #: No test is said to detect less than this: layouts that were not tried may move it a little, too.
 FINEST = Fraction(1, 10_000)
@@ -18,6 +18,9 @@ UNTRIED = Fraction(1, 1000)
 _ROOM = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
 _WIDTHS = 2
+#: Instructions that a call of libc's comparing and searching may cost more where constants lie
+#: otherwise, and which share of what it costs.
+_ALIGNED, _ALIGNED_SHARE = 2, Fraction(1, 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,20 @@ class Denoised:
         Growth beyond the range of all noise together counts in full, wherever in it that is.
         """
         noise = tuple(map(sum, zip(*self.kinds.values()))) or (0,)
-        needed = max(noise) - min(noise) + self.room(noise)
+        needed = max(noise) - min(noise) + self.room(noise, ALL_KINDS)
         return self.floor + needed / max(Fraction(1), self.mean)
 
-    def room(self, values: Sequence[int]) -> Fraction:
-        """How far beyond the range of some noise a count must be to be none."""
+    def room(self, values: Sequence[int | Fraction], kinds: Collection[str]) -> Fraction:
+        """How far beyond the range of some kinds of noise a count must be to be none of it."""
         share = Fraction(_WIDTHS, max(1, self.layouts - 2))
-        return (max(values) - min(values)) * share + _ROOM * self.mean
+        room = Fraction(max(values) - min(values)) * share + _ROOM * self.mean
+        return room + self._by_alignment() if SEARCHING in kinds else room
+
+    def _by_alignment(self) -> Fraction:
+        """What libc's comparing may cost more or less where constants lie, which no layout moves."""
+        calls = sum(sum(made) for name, made in self.calls.items() if _searches(name))
+        share = _ALIGNED_SHARE * sum(self.kinds.get(SEARCHING, ()))
+        return min(Fraction(_ALIGNED * calls), share) / self.layouts
 
     def price(self, name: str) -> Fraction | None:
         """Instructions that a call of a noisy function costs in this test, None where none is known."""
@@ -101,11 +111,7 @@ def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
     return Denoised(
         noise,
         tuple(part.kept for part in parts),
-        {
-            kind: ir
-            for kind in ALL_KINDS
-            if any(ir := tuple(part.kinds[kind] for part in parts))
-        },
+        {kind: ir for kind in ALL_KINDS if any(ir := tuple(part.kinds[kind] for part in parts))},
         {
             name: calls
             for name in names
@@ -156,10 +162,12 @@ def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown
             for ir, each in zip(new.kinds.get(kind, (0,) * new.layouts), more)
         ]
         called[kind] = _mean(more)
-        beyond[kind] = _beyond(before, now, _room(old, before, old_calls))
+        room = old.room(old.kinds.get(kind, (0,)), [kind]) / old_calls
+        beyond[kind] = _beyond(before, now, room)
         before_all = [one + other for one, other in zip(before_all, before)]
         now_all = [one + other for one, other in zip(now_all, now)]
-    together = _beyond(before_all, now_all, _room(old, before_all, old_calls))
+    room = old.room([each * old_calls for each in before_all], ALL_KINDS) / old_calls
+    together = _beyond(before_all, now_all, room)
     noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
     kept = _beyond(
         [Fraction(ir, old_calls) for ir in old.kept],
@@ -179,9 +187,9 @@ def ends_of_growth(
     return _mean(now) - max(before), _mean(now) - min(before)
 
 
-def _room(old: Denoised, before: Sequence[Fraction], calls: int) -> Fraction:
-    share = Fraction(_WIDTHS, max(1, old.layouts - 2))
-    return (max(before) - min(before)) * share + _ROOM * old.mean / calls
+def _searches(name: str) -> bool:
+    rule = rule_of(name)
+    return rule is not None and rule.kind == SEARCHING
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:
@@ -219,5 +227,3 @@ def _worth_of_calls(
         each = found.setdefault(kind, [Fraction(0)] * new.layouts)
         found[kind] = [one + (count - low) * price for one, count in zip(each, counts)]
     return found
-
-

@@ -31,6 +31,6 @@ def may_have_moved(delta: Delta, limit: Limit) -> bool:
     old = delta.gated.old
     least, most = (old.exact + end for end in delta.gated.ends)
     least = max(Fraction(0), least)
-    return limit.exceeded(
-        old.total, old.calls, most.numerator, most.denominator
-    ) or limit.undercut(old.total, old.calls, least.numerator, least.denominator)
+    return limit.exceeded(old.total, old.calls, most.numerator, most.denominator) or limit.undercut(
+        old.total, old.calls, least.numerator, least.denominator
+    )

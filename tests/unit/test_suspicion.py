@@ -69,6 +69,8 @@ def test_counts_are_per_call() -> None:
 def test_what_layouts_may_hide_is_suspected(mallocs: int, limit: str, suspected: bool) -> None:
     """The usual layout is the dearest of the baseline: growth of 500 would not be seen in it."""
     old = measured(a=99_000)
-    cheap = Profile(old.total_ir - mallocs, {**old.rows, MALLOC: Row(500 - mallocs, 10)}, old.callers)
+    cheap = Profile(
+        old.total_ir - mallocs, {**old.rows, MALLOC: Row(500 - mallocs, 10)}, old.callers
+    )
     old = replace(old, layouts=(old.profile, cheap))
     assert may_have_moved(delta(old, measured(a=99_000)), parse_limit(limit)) is suspected
