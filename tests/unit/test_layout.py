@@ -21,7 +21,7 @@ ROOMS = (
     {"session"},
     {"counting", "gating"},
     {"tracing.run"},
-    {"planning", "preparing", "ending"},
+    {"planning", "preparing", "ending", "clocks"},
     {"measuring", "starting", "blaming", "bundling", "against", "merging", "comparing", "looking"},
     {"accounting"},
     {"findings"},
@@ -58,6 +58,7 @@ ROOMS = (
 KNOW_PYTEST = {
     "accounting",
     "backend",
+    "clocks",
     "bytecode.run",
     "planning",
     "preparing",
