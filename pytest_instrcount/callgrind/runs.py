@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pytest_instrcount.callgrind.channel import REPETITION, Channel, Message
 from pytest_instrcount.callgrind.process import Parent, Valgrind
 from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
+from pytest_instrcount.patience import Patience
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]
@@ -57,8 +58,9 @@ class FileChild:
     parent: Parent
     valgrind: Valgrind
     deadline: float
-    #: When its import began.
+    #: When its import began, and how long it may take.
     began: float
+    patience: Patience
     #: Set where the whole process belongs to one test.
     only: Test | None = None
     collected: Message | None = None
@@ -211,7 +213,15 @@ class Starting:
     valgrind: Valgrind
     deadline: float
     began: float
+    patience: Patience
     only: Test | None = None
+
+
+def is_late(each: Starting | FileChild, now: float) -> bool:
+    """Whether its time is over, with all that a slow machine is given, and on ``deadline``."""
+    if each.deadline <= now and not (isinstance(each, FileChild) and each.why):
+        each.deadline += each.patience.more()
+    return each.deadline <= now
 
 
 def is_whole(dump: Path) -> bool:

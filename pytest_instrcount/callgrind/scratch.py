@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.patience import Patience
 
 _MOST_RUNS = 1000
-#: A killed process is gone after that long, on a loaded machine, too.
+#: A killed process is gone after that long.
 _LAST_MOMENT_SECONDS = 10.0
 #: What is in it from the start.
 FOLDERS = ("dumps", "tmp")
@@ -78,7 +79,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
 
     ``inode`` is that of the run's own folder: who was killed while holding it does so a moment longer.
     """
-    end = time.monotonic() + _LAST_MOMENT_SECONDS
+    patience, began = Patience(_LAST_MOMENT_SECONDS), time.monotonic()
     while os.path.lexists(path):
         with contextlib.suppress(OSError):
             lock = lock_folder(path, FOLDERS)
@@ -88,7 +89,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
                 return
             if os.lstat(path).st_ino != inode:
                 return
-        if time.monotonic() > end:
+        if time.monotonic() - began > patience.seconds and not patience.more():
             return
         time.sleep(0.01)
 

@@ -64,7 +64,8 @@ class ZygoteSetup:
     args: list[str]
     sys_path: list[str]
     presentation: dict[str, Any]
-    timeout: float
+    #: seconds for the start, and for the import of a file, on a usual machine
+    patience: float
     jobs: int
     #: more options for Valgrind
     options_of_valgrind: tuple[str, ...] = ()
@@ -147,7 +148,7 @@ class Zygote:
                 "scratch": str(scratch.path),
                 "lock": scratch.lock,
                 "presentation": setup.presentation,
-                "timeout": setup.timeout,
+                "patience": setup.patience,
                 "place": self._place,
                 "jobs": setup.jobs,
                 "dont_write_bytecode": sys.dont_write_bytecode,

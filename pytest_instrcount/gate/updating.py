@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import reason_of, shown_path
+from pytest_instrcount.patience import Patience
 
 try:
     import fcntl
@@ -49,13 +50,13 @@ class Update:
         if fcntl is None:
             return
         self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        deadline = time.monotonic() + _TURN_SECONDS
+        patience, began = Patience(_TURN_SECONDS), time.monotonic()
         while not _try_lock(self._lock):
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > patience.seconds and not patience.more():
                 raise InstrcountError(
                     "baseline-busy",
                     f"another run has been storing in {shown_path(self._root)} "
-                    f"for {_TURN_SECONDS:.0f} s",
+                    f"for {patience.seconds:.0f} s",
                     f"fuser -v {shown_path(self._root)}    (who is it?)",
                 )
             time.sleep(_LOOK_SECONDS)

@@ -51,7 +51,7 @@ ROOMS = (
     {"fixture"},
     {"options", "stash", "hookspec"},
     {"account"},
-    {"atomic", "body", "errors", "git", "subtests", "unobeyed"},
+    {"atomic", "body", "errors", "git", "patience", "subtests", "unobeyed"},
     {""},
 )
 
