@@ -371,12 +371,12 @@ class Counting:
             self._findings.note(
                 f"{item.nodeid}: threads were alive, so it had a process of its own"
             )
+        if once := result.get("once"):
+            self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
         ruling = self._findings.rule(measurement, *limits)
         self._note_measured(item, result=ruling)
-        properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
-        if ruling.delta is not None:
-            properties.append(("instrcount.delta", percent(ruling.delta)))
-        return properties
+        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
+        return [("instrcount.ir", ruling.ir), *delta]
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""

@@ -524,7 +524,7 @@ class Supervisor:
                 self.waiting.put(test)  # killed between its result and its count
                 return
             self.deaths = self.felled = 0
-            result |= {"dumps": run.counted_dumps, "names": run.names}
+            result |= {"dumps": run.counted_dumps, "names": run.names, "once": run.once}
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
