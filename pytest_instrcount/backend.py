@@ -8,6 +8,7 @@ import pytest
 
 from pytest_instrcount import facts
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.updating import mend
 from pytest_instrcount.outputs import OutputGuard
 from pytest_instrcount.settings import Settings, load_settings
 from pytest_instrcount.stash import VALGRIND
@@ -28,6 +29,11 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     settings = load_settings(config)
     files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
     config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
+    if not hasattr(config, "workerinput"):
+        try:
+            mend(settings.baseline_dir)
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
     if settings.backend == BYTECODE:
         _check_bytecode(config)
     if settings.backend != "auto":
