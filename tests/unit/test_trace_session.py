@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -421,3 +421,70 @@ def test_our_own_frames_are_left_out(backend: str, mode: str) -> None:
     tree = trace(body, backend=backend, mode=mode, c_calls=True)
     assert shown(tree) == ["body", "  leaf", "  <lambda>", "    leaf"]
     assert tree.columns.stats.unmatched_exits == 0
+
+
+def drops_by_recursion() -> None:
+    def deeper() -> None:
+        deeper()
+
+    with contextlib.suppress(RecursionError):
+        deeper()
+    leaf()
+
+
+def drops_by_cprofile() -> None:
+    profile = cProfile.Profile()
+    profile.enable()
+    leaf()
+    profile.disable()
+    leaf()
+
+
+def drops_by_setprofile() -> None:
+    sys.setprofile(None)
+    leaf()
+
+
+def takes_over() -> None:
+    sys.setprofile(lambda frame, event, argument: None)
+    leaf()
+
+
+@pytest.mark.parametrize(
+    "body", [drops_by_recursion, drops_by_cprofile, drops_by_setprofile, takes_over]
+)
+@pytest.mark.parametrize("mode", ["counts", "tree"])
+def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> None:
+    """What was called after it is missing: there is no trace, and the next one is whole."""
+    tracer = Tracer(TraceOptions(mode=mode, backend="setprofile"))
+    tracer.start()
+    body()
+    with pytest.raises(InstrcountError) as caught:
+        tracer.stop()
+    assert caught.value.slug == "tracer-lost"
+    assert "calls are missing" in str(caught.value)
+    with pytest.raises(InstrcountError):
+        tracer.stop()
+    assert sys.getprofile() is None
+    _, columns = trace_call(TraceOptions(backend="setprofile"), leaf)
+    assert len(columns)
+
+
+@pytest.mark.skipif(monitoring is None, reason="sys.monitoring is there from Python 3.12 on")
+@pytest.mark.parametrize("frees", [True, False])
+def test_a_tool_of_monitoring_that_is_gone(*, frees: bool) -> None:
+    """A body that empties the tools of others, as some debuggers do."""
+    tracer = Tracer(TraceOptions(backend="monitoring"))
+    tracer.start()
+    for tool in TOOL_IDS:
+        if monitoring.get_tool(tool) is not None:
+            monitoring.set_events(tool, 0)
+            if frees:
+                monitoring.free_tool_id(tool)
+    leaf()
+    with pytest.raises(InstrcountError) as caught:
+        tracer.stop()
+    assert caught.value.slug == "tracer-lost"
+    with Tracer(TraceOptions(backend="monitoring")) as again:
+        leaf()
+    assert again.tree.calls("*leaf") == 1
