@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 import types
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -20,6 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace import own
 from pytest_instrcount.trace.backends import choose_backend
 from pytest_instrcount.trace.columns import Flag
+from pytest_instrcount.trace.fold import Contexts
 from pytest_instrcount.trace.monitoring import TOOL_IDS, take_tool
 from pytest_instrcount.trace.tracer import TraceOptions, Tracer, trace_call
 from tests.unit.tracing import (
@@ -488,3 +490,37 @@ def test_a_tool_of_monitoring_that_is_gone(*, frees: bool) -> None:
     with Tracer(TraceOptions(backend="monitoring")) as again:
         leaf()
     assert again.tree.calls("*leaf") == 1
+
+
+@each_backend
+def test_time_of_folding_is_nobodys(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call in which the trace makes room for itself takes as long as without that."""
+    slept = 0.0
+    really = Contexts.absorb
+
+    def slow(self: Contexts, *args: Any) -> Any:
+        nonlocal slept
+        before = time.perf_counter()
+        time.sleep(0.2)
+        slept += time.perf_counter() - before
+        return really(self, *args)
+
+    monkeypatch.setattr(Contexts, "absorb", slow)
+
+    def outer() -> None:
+        for _ in range(2_000):
+            leaf()
+
+    options: Any = {"mode": "tree", "backend": backend, "max_events": 500}
+    with Tracer(TraceOptions(**options)) as tracer:
+        began = time.perf_counter()
+        outer()
+        elapsed, within = time.perf_counter() - began, slept
+    columns = tracer.columns
+    assert columns.stats.truncated and within > 0.8
+    (row,) = (
+        row
+        for row in range(len(columns))
+        if columns.keys[columns.key[row]].qualname.endswith("outer")
+    )
+    assert columns.ns(row) / 1e9 <= elapsed - within
