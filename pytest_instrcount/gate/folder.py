@@ -54,24 +54,49 @@ def read_folder(root: Path) -> Iterator[StoredFile]:
     `parse_calls`; "baseline-mismatch" for a file that is not where its test's belongs, and
     "baseline-unreadable" for a symbolic link.
     """
+    for _, found in read_each(root):
+        if isinstance(found, InstrcountError):
+            raise found
+        yield found
+
+
+def read_each(root: Path) -> Iterator[tuple[Path, StoredFile | InstrcountError]]:
+    """As `read_folder`, with the error in the place of each file that has one, and its path.
+
+    Raises InstrcountError "baseline-unreadable" for a folder.
+    """
     for path in _files(root):
-        if not path.name.endswith(".json"):
-            continue
-        text = read_text(path)
-        if text is None:
-            continue
-        parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
-        content = parse(text, path)
-        yield StoredFile(path, _place(path, root, content), text, content)
+        try:
+            _refuse_link(path)
+            found = _read_file(path, root) if path.name.endswith(".json") else None
+        except InstrcountError as error:
+            yield path, error
+        else:
+            if found is not None:
+                yield path, found
+
+
+def _read_file(path: Path, root: Path) -> StoredFile | None:
+    text = read_text(path)
+    if text is None:
+        return None
+    parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
+    content = parse(text, path)
+    return StoredFile(path, _place(path, root, content), text, content)
 
 
 def shard_files(root: Path) -> list[tuple[Path, str]]:
     """Files of shards right below the environments of a folder, with the environment."""
-    found = [path for path in _files(root) if path.name.endswith(SUFFIX)]
+    found = []
+    for path in _files(root):
+        _refuse_link(path)
+        found += [path] if path.name.endswith(SUFFIX) else []
     return [(path, path.parent.name) for path in found if path.parent.parent == root]
 
 
 def _files(root: Path) -> Iterator[Path]:
+    """All files, and all links."""
+
     def fail(error: OSError) -> None:
         raise InstrcountError(
             "baseline-unreadable",
@@ -81,15 +106,17 @@ def _files(root: Path) -> Iterator[Path]:
 
     for folder, folders, files in os.walk(root, onerror=fail):
         folders.sort()
-        for name in sorted((*folders, *files)):
-            path = Path(folder, name)
-            if path.is_symlink():
-                raise InstrcountError(
-                    "baseline-unreadable",
-                    f"{shown_path(path)} is a symbolic link, and none is followed",
-                    f"rm {shown_path(path)}",
-                )
-        yield from (Path(folder, name) for name in sorted(files))
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (Path(folder, name) for name in (*links, *sorted(files)))
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(path)} is a symbolic link, and none is followed",
+            f"rm {shown_path(path)}",
+        )
 
 
 def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
