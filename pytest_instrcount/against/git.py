@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.git import git_command, git_environment, work_tree
+from pytest_instrcount.programs import run_program
 
 _SECONDS = 600
 
@@ -183,14 +184,8 @@ def find_repository(folder: Path) -> Repository:
 def run_git(folder: Path, *words: str) -> str:
     """What a command of git prints. Raises GitFailed, FileNotFoundError without git."""
     try:
-        done = subprocess.run(
-            git_command(folder, *words),
-            env={**git_environment(), "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        environment = {**git_environment(), "LC_ALL": "C"}
+        done = run_program(git_command(folder, *words), _SECONDS, env=environment, cwd=folder)
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {words[0]} did not end") from None
     if done.returncode:

@@ -21,6 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.patience import Patience
 
 _MOST_RUNS = 1000
+_MOST_HOLDERS = 20
 #: A killed process is gone after that long.
 _LAST_MOMENT_SECONDS = 10.0
 #: What is in it from the start.
@@ -113,8 +114,23 @@ def take_scratch() -> Scratch:
         if lock is not None:
             return Scratch(path, lock)
     raise InstrcountError(
-        "scratch", f"{_MOST_RUNS} runs use {parent} already", "pkill -f pytest_instrcount"
+        "scratch",
+        f"{_MOST_RUNS} runs use {parent} already",
+        f"ps -o pid,etime,args -p {_holders(parent)}    (end those that hang: kill PID)",
     )
+
+
+def _holders(parent: Path) -> str:
+    """Processes that hold a folder of a run, the first few, with commas: never all that have a name."""
+    start = f"{parent}/instrcount-{os.getuid():010}-"
+    pids: list[str] = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # gone, or another user's
+            held = (os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd"))
+            pids += [pid] if any(each.startswith(start) for each in held) else []
+        if len(pids) == _MOST_HOLDERS:
+            break
+    return ",".join(pids) or "PID"
 
 
 def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:

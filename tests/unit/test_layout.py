@@ -52,7 +52,7 @@ ROOMS = (
     {"outputs"},
     {"options", "stash", "hookspec"},
     {"account"},
-    {"atomic", "body", "errors", "git", "patience", "subtests", "unobeyed"},
+    {"atomic", "body", "errors", "git", "patience", "programs", "subtests", "unobeyed"},
     {""},
 )
 
