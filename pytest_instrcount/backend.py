@@ -27,9 +27,9 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     if config.option.instrcount_backend == _NOTHING:
         return None
     settings = load_settings(config)
-    files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
-    config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
-    if not hasattr(config, "workerinput"):
+    if not hasattr(config, "workerinput"):  # which writes nothing
+        files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
+        config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
         try:
             mend(settings.baseline_dir)
         except InstrcountError as error:

@@ -86,14 +86,24 @@ class OutputGuard:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Raise pytest.UsageError before the first test."""
-        collected = {item.path for item in session.items} if self._outputs else set()
+        if self._outputs:
+            self._check({item.path for item in session.items})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Iterable[str]) -> None:
+        """Under pytest-xdist the workers collect, and this process writes."""
+        if self._outputs:
+            root = node.config.rootpath
+            self._check({root / nodeid.partition("::")[0] for nodeid in ids})
+
+    def _check(self, collected: Collection[Path]) -> None:
         for path in self._outputs:
             why = why_refused(path, collected)
             if why:
                 self.refused = f"{path}: {why}; write another path"
                 self._raise()
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         """Raise it again, within the hooks that write: they go on only where this one does."""
         if self.refused:
