@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -26,6 +25,7 @@ from pytest_instrcount.gate.names import (
 )
 from pytest_instrcount.gate.schema import parse_baseline
 from pytest_instrcount.gate.shard import SUFFIX
+from pytest_instrcount.gate.updating import updating
 
 #: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".
 Place: TypeAlias = tuple[str, ...]
@@ -137,23 +137,15 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
 def add_files(out: Path, files: Mapping[Place, str]) -> None:
     """Write these files below a folder, all or none; what is there stays as it is.
 
-    They are made beside the folder and then renamed. Raises InstrcountError "merge-write".
+    Into a new folder they are made beside it, which is then renamed. Raises InstrcountError "merge-write",
+    and "baseline-busy" where others are storing.
     """
     out = Path(os.path.abspath(out))
-    temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
     try:
-        temp.mkdir(parents=True)
-        try:
-            for place, text in files.items():
-                path = temp.joinpath(*place)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text.encode())
-            if os.path.lexists(out):
-                _move(temp, out, list(files))
-            else:
-                os.rename(temp, out)
-        finally:
-            shutil.rmtree(temp, ignore_errors=True)
+        if os.path.lexists(out):
+            _add_to(out, files)
+        else:
+            _make(out, files)
     except OSError as error:
         raise InstrcountError(
             "merge-write",
@@ -162,26 +154,30 @@ def add_files(out: Path, files: Mapping[Place, str]) -> None:
         ) from error
 
 
-def _move(temp: Path, out: Path, places: list[Place]) -> None:
-    """Move what was made into the folder; after an error, nothing of it is there."""
-    moved: list[Path] = []
-    made: list[Path] = []
+def _make(out: Path, files: Mapping[Place, str]) -> None:
+    temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
+    temp.mkdir(parents=True)
     try:
-        for place in places:
-            for end in range(1, len(place)):
-                folder = out.joinpath(*place[:end])
-                if not folder.is_dir():
-                    folder.mkdir()
-                    made.append(folder)
-            target = out.joinpath(*place)
-            if os.path.lexists(target):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            os.rename(temp.joinpath(*place), target)
-            moved.append(target)
-    except BaseException:
-        for path in moved:
-            path.unlink(missing_ok=True)
-        for folder in reversed(made):
-            with suppress(OSError):
-                folder.rmdir()
+        for place, text in files.items():
+            path = temp.joinpath(*place)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        os.rename(temp, out)
+    finally:
+        shutil.rmtree(temp, ignore_errors=True)
+
+
+def _add_to(out: Path, files: Mapping[Place, str]) -> None:
+    """As an update of baselines: after an error, or a kill, nothing of it is there."""
+    try:
+        with updating(out) as update:
+            update.begin()
+            for place, text in files.items():
+                path = out.joinpath(*place)
+                if os.path.lexists(path):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                update.add(path, text.encode())
+    except InstrcountError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
         raise

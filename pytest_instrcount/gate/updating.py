@@ -46,6 +46,7 @@ class Update:
         self._root = root
         self._lock: int | None = None
         self._staged: list[tuple[Path, Path]] = []
+        self._made: list[Path] = []
 
     def begin(self) -> None:
         """Wait for other runs that store in the same folder, and sweep what a killed one has left.
@@ -66,6 +67,7 @@ class Update:
 
     def add(self, path: Path, data: bytes) -> None:
         """Have ``data`` stored at ``path``; makes missing folders. Raises OSError."""
+        self._made += [each for each in reversed(path.parents) if not os.path.lexists(each)]
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile: it makes files that only their owner can read, and git checks out others.
         temp = path.parent / f".{secrets.token_hex(6)}{_TEMP_SUFFIX}"
@@ -98,8 +100,9 @@ class Update:
         for temp, _ in self._staged:
             with contextlib.suppress(OSError):
                 temp.unlink()
+        for folder in reversed(self._made):  # what was stored keeps them
             with contextlib.suppress(OSError):
-                temp.parent.rmdir()  # if it was made for this, and is empty
+                folder.rmdir()
         if self._lock is not None:
             os.close(self._lock)
 
