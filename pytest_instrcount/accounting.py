@@ -16,7 +16,7 @@ from pytest_instrcount.account.book import (
 )
 from pytest_instrcount.account.debug import LOG, TIMINGS, DebugFolder
 from pytest_instrcount.account.timings import Timings, process_start
-from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.atomic import write_output
 from pytest_instrcount.gate.names import reason_of, shown_path
 from pytest_instrcount.settings import MARKER, Settings
 
@@ -99,9 +99,10 @@ class Accounting:
                 reporter.write_line(line)
         if account.debug is not None:
             account.debug.write(TIMINGS, timings_csv(account))
-        if settings.timings_csv is not None:
+        guard = self._config.pluginmanager.getplugin("instrcount-outputs")
+        if settings.timings_csv is not None and not (guard and guard.refused):
             try:
-                replace_file(settings.timings_csv, timings_csv(account).encode())
+                write_output(settings.timings_csv, timings_csv(account).encode())
             except (OSError, ValueError) as error:
                 raise pytest.UsageError(
                     f"instrcount: the timings cannot be written to "

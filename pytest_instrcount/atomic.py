@@ -1,13 +1,18 @@
-"""Files that are there whole, or not at all."""
+"""Files that are there whole, or not at all; and files of the user's choice, of any kind."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+#: A link that leads there is to what a process has open, under a name that need not be a file's.
+_OPEN_FILES = ("/proc/", "/dev/fd/")
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -36,3 +41,68 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             temp.unlink()
         raise
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write ``data`` to a path of the user's choice, see `writing`. Raises OSError."""
+    with writing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, at a path of the user's choice: what is there stays what it is.
+
+    A file is replaced, whole (see `replacing`); a link is followed, and stays; to a device, a pipe, or
+    what a process has open (``/dev/stdout``) the data is written. Raises OSError, also for a pipe that
+    nobody reads and for a Python file that is there.
+    """
+    place = replaceable(path)
+    if place is None:
+        with _open_as_it_is(path) as file:
+            yield file
+        return
+    if place.suffix == ".py" and place.exists():
+        raise FileExistsError(errno.EEXIST, "it is a Python file, which is not written over")
+    with replacing(place) as file:
+        yield file
+
+
+def replaceable(path: Path) -> Path | None:
+    """The file that a path leads to, through all links, there or to be made; None if it is of another kind.
+
+    Raises OSError where links lead in a circle.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode) or _is_open_file(path):
+            return None
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _is_open_file(path: Path) -> bool:
+    """Whether links lead to a descriptor: what it stands for is not to be replaced by another file."""
+    for _ in range(40):  # as many as the kernel follows
+        if str(path).startswith(_OPEN_FILES):
+            return True
+        if not path.is_symlink():
+            return False
+        path = Path(os.path.abspath(path.parent / path.readlink()))
+    return False
+
+
+@contextlib.contextmanager
+def appending(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A file to add to, at a path of the user's choice, and how many bytes are there; makes missing folders.
+
+    Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _open_as_it_is(path) if replaceable(path) is None else path.open("ab") as file:
+        yield file, os.fstat(file.fileno()).st_size
+
+
+def _open_as_it_is(path: Path) -> BinaryIO:
+    """Open what is no plain file. To a pipe without a reader this would wait without end."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")

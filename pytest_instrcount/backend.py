@@ -8,6 +8,8 @@ import pytest
 
 from pytest_instrcount import facts
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.updating import mend
+from pytest_instrcount.outputs import OutputGuard
 from pytest_instrcount.settings import Settings, load_settings
 from pytest_instrcount.stash import VALGRIND
 
@@ -25,6 +27,13 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     if config.option.instrcount_backend == _NOTHING:
         return None
     settings = load_settings(config)
+    if not hasattr(config, "workerinput"):  # which writes nothing
+        files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
+        config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
+        try:
+            mend(settings.baseline_dir)
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
     if settings.backend == BYTECODE:
         _check_bytecode(config)
     if settings.backend != "auto":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest_instrcount
-from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.atomic import replaceable, write_output
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing
 from pytest_instrcount.gate.gate import Verdict
@@ -51,8 +51,6 @@ class Bundler:
         if self.path is None:
             return
         try:
-            if self.path.is_dir():
-                raise IsADirectoryError(21, os.strerror(21))
             there = next(each for each in self.path.parents if os.path.lexists(each))
             if not there.is_dir():
                 raise NotADirectoryError(20, os.strerror(20))
@@ -96,8 +94,9 @@ class Bundler:
             return []
         if not self._tests:
             with suppress(InstrcountError, OSError):
-                load_bundle(self.path)
-                self.path.unlink()
+                place = replaceable(self.path)
+                if place is not None and load_bundle(place):
+                    place.unlink()
             return []
         bundle = Bundle(
             _command(self.words),
@@ -112,7 +111,7 @@ class Bundler:
             tuple(self._tests),
         )
         try:
-            replace_file(self.path, render_bundle(bundle, packed=self.path.suffix == ".gz"))
+            write_output(self.path, render_bundle(bundle, packed=self.path.suffix == ".gz"))
         except (OSError, ValueError) as error:
             self._error = _unwritable(self.path, error)
             return []

@@ -18,6 +18,7 @@ from pytest_instrcount.adopting.hooks import group_of
 from pytest_instrcount.asking import consult
 from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
+from pytest_instrcount.clocks import OtherClocks
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.ending import finalise, noting_interruption
@@ -134,9 +135,9 @@ class Counting:
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
         self._plan_traced(session.items)
         self._selection.note_measured(self._chosen)
+        self._config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
         if not self._chosen:
-            self._zygote.end()
-            self._zygote = None
+            self._end_counting()
         elif not self._dealt:
             try:
                 self._ask(list(self._items.values()))
@@ -289,10 +290,8 @@ class Counting:
         if problem.detail:
             text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
         remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
-        if (
-            problem.slug == "timeout"
-            and self._chosen[item.nodeid].timeout != self._settings.timeout
-        ):
+        chosen = self._chosen[item.nodeid].timeout
+        if problem.slug == "timeout" and chosen != self._settings.timeout:
             remedy += "    (timeout= in its marker wins)"
         text += f"\n  fix: {remedy}" if remedy else ""
         self._note_measured(item, text, problem=problem.slug)
@@ -375,12 +374,12 @@ class Counting:
             self._findings.note(
                 f"{item.nodeid}: threads were alive, so it had a process of its own"
             )
+        if once := result.get("once"):
+            self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
         ruling = self._findings.rule(measurement, *limits)
         self._note_measured(item, result=ruling)
-        properties: list[tuple[str, object]] = [("instrcount.ir", ruling.ir)]
-        if ruling.delta is not None:
-            properties.append(("instrcount.delta", percent(ruling.delta)))
-        return properties
+        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
+        return [("instrcount.ir", ruling.ir), *delta]
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""

@@ -15,10 +15,13 @@ from pathlib import Path
 from pytest_instrcount.callgrind.command import FIXED
 from pytest_instrcount.callgrind.requests import MACHINES
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.programs import run_program
 
 #: How a measurement is made; to be raised when a change of the plugin moves counts.
 PROTOCOL = "1"
 OLDEST_VALGRIND = (3, 15)
+#: To say its version takes it a moment.
+_VERSION_SECONDS = 60.0
 
 _INSTALL = "sudo apt-get install valgrind    (dnf, zypper, pacman: the same package name)"
 
@@ -51,16 +54,17 @@ def find_valgrind(name: str) -> tuple[str, str]:
     if path is None:
         raise InstrcountError("valgrind-missing", f"there is no {name!r} to run", _INSTALL)
     try:
-        answer = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
+        answer = run_program([path, "--version"], _VERSION_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InstrcountError(
             "valgrind-broken", f"{path} does not run: {error}", _INSTALL
         ) from None
-    found = re.search(r"valgrind-(\d+)\.(\d+)\S*", answer.stdout)
+    words = answer.stdout.decode(errors="replace")
+    found = re.search(r"valgrind-(\d+)\.(\d+)\S*", words)
     if found is None:
-        said = (answer.stdout + answer.stderr).strip().splitlines()[-1:] or ["nothing"]
+        said = (words + answer.stderr.decode(errors="replace")).strip().splitlines()[-1:] or [
+            "nothing"
+        ]
         raise InstrcountError("valgrind-broken", f"{path} --version said {said[0]!r}", _INSTALL)
     version = found[0].removeprefix("valgrind-")
     if (int(found[1]), int(found[2])) < OLDEST_VALGRIND:

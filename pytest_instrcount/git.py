@@ -8,9 +8,10 @@ What cannot be in a pull request is a ``.git``: git is started beside one only.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+from pytest_instrcount.programs import run_program
 
 #: What a hook of git sets for its own repository, which need not be ours (see
 #: `git rev-parse --local-env-vars`).
@@ -56,12 +57,6 @@ def git_environment() -> Mapping[str, str]:
 
 def run_git(tree: Path, *arguments: str) -> bytes:
     """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
-    return subprocess.run(
-        git_command(tree, *arguments),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=git_environment(),
-        timeout=_SECONDS,
-        check=True,
-    ).stdout
+    done = run_program(git_command(tree, *arguments), _SECONDS, env=git_environment())
+    done.check_returncode()
+    return done.stdout

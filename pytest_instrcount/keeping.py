@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.atomic import write_output
 from pytest_instrcount.blame.tree import CallTree, Place
 from pytest_instrcount.callgrind.outfile import header_lines, join_dumps
 from pytest_instrcount.errors import InstrcountError
@@ -136,7 +136,7 @@ class Keeper:
             return False
         path = kept_path(self.folder, nodeid, suffix)
         try:
-            replace_file(path, made())
+            write_output(path, made())
         except InstrcountError:
             pass  # a damaged dump: it is about to be read, and told
         except (OSError, ValueError) as error:
@@ -166,7 +166,7 @@ def keep_bundled(folder: Path, tests: Iterable[BundledTest], bundle: Path) -> It
         for suffix, data in made.items():
             path = kept_path(folder, test.nodeid, suffix)
             try:
-                replace_file(path, data)
+                write_output(path, data)
             except (OSError, ValueError) as error:
                 raise _unwritable(path, error) from error
             yield path

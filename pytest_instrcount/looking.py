@@ -9,8 +9,14 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.calls import CallTable
-from pytest_instrcount.gate.folder import StoredFile, read_folder
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.folder import StoredFile, read_each
+from pytest_instrcount.gate.names import (
+    CALLS_SUFFIX,
+    file_name,
+    folder_parts,
+    printable,
+    shown_path,
+)
 from pytest_instrcount.report.past import Past, read_past
 from pytest_instrcount.report.stored import render_stored, render_table_of_calls
 from pytest_instrcount.report.words import IR, UNIT_FACT, count, percent
@@ -40,12 +46,22 @@ def baseline_folder(given: Path | None) -> Path:
 def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
     """The baselines of one test, in all environments; ``wanted`` is its id, or a part of it alone.
 
-    Raises InstrcountError "test-unknown", "test-ambiguous", and as `read_folder`.
+    Files of other tests may be damaged. Raises InstrcountError "test-unknown", "test-ambiguous", and as
+    `read_folder` where a damaged file is, or may be, that test's.
     """
-    files = list(read_folder(folder))
+    files: list[StoredFile] = []
+    damaged: dict[Path, InstrcountError] = {}
+    for path, each in read_each(folder):
+        if isinstance(each, InstrcountError):
+            damaged[path] = each
+        else:
+            files.append(each)
     ids = {file.nodeid for file in files}
     found = {wanted} & ids or {nodeid for nodeid in ids if wanted in nodeid}
     shown = ", ".join(printable(each) for each in sorted(found or ids)[:_MOST_NAMES])
+    for path, error in damaged.items():
+        if not found or any(_is_of(path, folder, nodeid) for nodeid in found):
+            raise error
     if not found:
         raise InstrcountError(
             "test-unknown",
@@ -59,6 +75,14 @@ def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
             f"give a whole id, like {shlex.quote(printable(min(found)))}",
         )
     return [file for file in files if file.nodeid in found]
+
+
+def _is_of(path: Path, folder: Path, nodeid: str) -> bool:
+    """Whether a file is where a test's is, in whatever environment."""
+    stem = file_name(nodeid).removesuffix(".json")
+    names = (f"{stem}.json", stem + CALLS_SUFFIX)
+    place = path.relative_to(folder).parts[1:]
+    return place in [(*folder_parts(nodeid), name) for name in names]
 
 
 def show_stored(folder: Path, wanted: str, width: int) -> list[str]:

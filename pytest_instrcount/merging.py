@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.atomic import write_output
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.compare import differing
@@ -56,7 +56,7 @@ def merge(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str
 def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
     report = join_reports([(path, load_report(path)) for path in inputs])
     try:
-        replace_file(out, (json.dumps(report, indent=2) + "\n").encode())
+        write_output(out, (json.dumps(report, indent=2) + "\n").encode())
     except (OSError, ValueError) as error:
         raise InstrcountError(
             "merge-write",

@@ -20,6 +20,7 @@ def say(config: pytest.Config, settings: Settings, line: str) -> None:
     if reporter is not None and settings.verbosity >= 0:
         reporter.ensure_newline()
         reporter.write_line(unobeyed(line))
+        reporter.flush()  # a log in CI is a file: it would be shown at the end of the run
 
 
 class Pulse:

@@ -29,11 +29,9 @@ from pytest_instrcount.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
-    REPORT_TYPES,
     in_ci,
 )
-
-BUNDLE_SUFFIXES = (".json", ".json.gz")
+from pytest_instrcount.outputs import read_outputs
 
 MARKER = "instrcount"
 
@@ -136,29 +134,6 @@ def load_settings(config: pytest.Config) -> Settings:
         given.mistakes.append("--instrcount-shard: give it with --instrcount-update-baseline")
     if config.getoption("instrcount_reason") is not None and not update:
         given.mistakes.append("--instrcount-reason: give it with --instrcount-update-baseline")
-    reports = []
-    for report in config.getoption("instrcount_report") or ():
-        kind, _, path = report.partition(":")
-        if kind not in REPORT_TYPES or not path:
-            given.mistakes.append(
-                f"--instrcount-report={report}: write TYPE:PATH, like json:PATH; the types are "
-                f"{', '.join(REPORT_TYPES)}"
-            )
-        else:
-            reports.append((kind, config.invocation_params.dir / path))
-    keep = config.getoption("instrcount_keep")
-    if keep == "":
-        given.mistakes.append("--instrcount-keep=: write the name of a folder")
-    bundle = config.getoption("instrcount_bundle")
-    if bundle is not None and not bundle.endswith(BUNDLE_SUFFIXES):
-        given.mistakes.append(f"--instrcount-bundle={bundle}: write PATH.json.gz, or PATH.json")
-    timings_csv, debug = (
-        config.getoption(f"instrcount_{name}") for name in ("timings_csv", "debug")
-    )
-    if timings_csv == "":
-        given.mistakes.append("--instrcount-timings-csv=: write the name of a file")
-    if debug == "":
-        given.mistakes.append("--instrcount-debug=: write the name of a folder")
     try:
         verbosity = config.get_verbosity("instrcount")
     except AttributeError:  # pytest 8.0 with -p no:terminal
@@ -175,6 +150,9 @@ def load_settings(config: pytest.Config) -> Settings:
     except INI_ERRORS as error:
         variables = []
         given.mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
+    baseline_dir = config.rootpath / (
+        given.value("instrcount_baseline_dir") or "instrcount_baselines"
+    )
     settings = Settings(
         active=bool(given.value("instrcount") or update or prune),
         update=update,
@@ -187,14 +165,9 @@ def load_settings(config: pytest.Config) -> Settings:
         missing=given.choice("instrcount_missing", MISSING),
         incomparable=given.choice("instrcount_incomparable", INCOMPARABLE),
         improved=given.choice("instrcount_improved", IMPROVED),
-        baseline_dir=config.rootpath
-        / (given.value("instrcount_baseline_dir") or "instrcount_baselines"),
-        reports=tuple(reports),
-        keep=config.invocation_params.dir / keep if keep else None,
-        bundle=config.invocation_params.dir / bundle if bundle else None,
+        baseline_dir=baseline_dir,
         timings=config.getoption("instrcount_timings"),
-        timings_csv=config.invocation_params.dir / timings_csv if timings_csv else None,
-        debug=config.invocation_params.dir / debug if debug else None,
+        **read_outputs(config, baseline_dir, given.mistakes),
         backend=given.choice("instrcount_backend", COUNTERS),
         valgrind=given.value("instrcount_valgrind") or "valgrind",
         timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),

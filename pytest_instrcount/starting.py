@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount import patience
 from pytest_instrcount.adopting.leftovers import plugins_inside
 from pytest_instrcount.callgrind.canonical import (
     canonical_args,
@@ -75,7 +76,7 @@ def start_zygote(
         args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
         sys_path=list(surroundings.sys_path),
         presentation=presentation(option),
-        timeout=settings.timeout,
+        patience=max(patience.START_SECONDS, settings.timeout),
         jobs=jobs,
         options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
         editable=config.stash.get(EDITABLE, {}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,8 @@ class Adoption:
 
     def __init__(self) -> None:
         self._adopted: set[str] = set()
+        #: test -> where a fixture of the project's own is that it takes by a name of theirs
+        self._own: dict[str, str] = {}
 
     @pytest.fixture
     def benchmark(
@@ -78,17 +82,27 @@ class Adoption:
             self._adopted.add(item.nodeid)
             if item.get_closest_marker("instrcount") is None:
                 item.add_marker("instrcount")
+        elif place := own_fixture(item):
+            self._own[item.nodeid] = place
 
-    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> str | list[str]:
-        """One line, where there are such tests."""
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        """One line, where there are such tests, and one for each place that keeps tests from being such."""
         number = sum(item.nodeid in self._adopted for item in items)
-        if not number:
-            return []
-        tests = f"{number} benchmark{'' if number == 1 else 's'}"
-        return (
-            f"instrcount: adopted {tests} of pytest-benchmark or pytest-codspeed "
-            "(instrcount_adopt_benchmarks)"
-        )
+        lines = []
+        if number:
+            tests = f"{number} benchmark{'' if number == 1 else 's'}"
+            lines.append(
+                f"instrcount: adopted {tests} of pytest-benchmark or pytest-codspeed "
+                "(instrcount_adopt_benchmarks)"
+            )
+        places = [self._own[item.nodeid] for item in items if item.nodeid in self._own]
+        for place in dict.fromkeys(places):
+            tests = f"{places.count(place)} test{'' if places.count(place) == 1 else 's'}"
+            lines.append(
+                f"instrcount: not measured: {tests} with the fixture {place}, which takes the place of "
+                "the adopted one; have it take and use that (def benchmark(benchmark)), or rename it"
+            )
+        return lines
 
 
 def benchmark_of(item: Any, instrcount: InstrCount) -> Benchmark:
@@ -112,6 +126,19 @@ def takes_benchmark(item: Any) -> bool:
             if name not in definition.argnames:
                 break
     return False
+
+
+def own_fixture(item: Any) -> str:
+    """Name and place of a fixture of the project's own that stands before ours; "" if there is none."""
+    for name in _THEIR_FIXTURES:
+        found: list[Any] = list(item._fixtureinfo.name2fixturedefs.get(name) or ())
+        if any(getattr(each.func, "__module__", "") == __name__ for each in found):
+            code = getattr(inspect.unwrap(found[-1].func), "__code__", None)
+            if code is None:
+                return f"{name} ({found[-1].baseid})"
+            file = os.path.relpath(code.co_filename, item.config.rootpath)
+            return f"{name} ({file}:{code.co_firstlineno})"
+    return ""
 
 
 def group_of(item: pytest.Item) -> str | None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.git import FOREIGN, work_tree
+from pytest_instrcount.git import git_command, git_environment, work_tree
+from pytest_instrcount.programs import run_program
 
 _SECONDS = 600
 
@@ -78,20 +79,26 @@ class Repository:
 
     def tracked(self) -> list[str]:
         """Files that git knows, from the top of the work tree."""
-        return _names(self.git("ls-files", "-z"))
+        return self._named("ls-files", "-z")
 
     def ignored(self) -> list[str]:
         """Files, and whole folders with a slash, that git ignores: most often made by a build."""
         words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        return _names(self.git(*words))
+        return self._named(*words)
 
     def files_of(self, commit: str) -> list[str]:
         """Files of a commit."""
-        return _names(self.git("ls-tree", "-r", "-z", "--name-only", commit))
+        return self._named("ls-tree", "-r", "-z", "--name-only", commit, commit=commit)
+
+    def _named(self, *words: str, commit: str = "") -> list[str]:
+        try:
+            return [name for name in self.git(*words).split("\0") if name]
+        except GitFailed as error:
+            raise self._untaken(commit, error) from error
 
     def submodules_of(self, commit: str) -> Iterator[tuple[str, str]]:
         """Folder and commit of each submodule."""
-        for line in _names(self.git("ls-tree", "-r", "-z", commit)):
+        for line in self._named("ls-tree", "-r", "-z", commit, commit=commit):
             facts, _, path = line.partition("\t")
             if facts.startswith("160000 "):
                 yield path, facts.split()[2]
@@ -117,20 +124,30 @@ class Repository:
                     )
                 submodule.check_out(wanted, folder / path)
         except (GitFailed, OSError) as error:
-            raise InstrcountError(
+            raise self._untaken(commit, error) from error
+
+    def _untaken(self, commit: str, error: Exception) -> InstrcountError:
+        what = commit[:12] or "this work tree"
+        if self._lines("config", "--get-regexp", r"^remote\..*\.promisor$"):
+            return InstrcountError(
                 "against-tree",
-                f"the files of {commit[:12]} cannot be taken: {error}",
-                "git fsck --connectivity-only; df",
-            ) from error
+                f"the files of {what} are not all here: this is a partial clone, and nothing is "
+                "fetched unasked",
+                f"git archive {commit or 'HEAD'} >/dev/null",
+            )
+        return InstrcountError(
+            "against-tree",
+            f"the files of {what} cannot be taken: {error}",
+            "git fsck --connectivity-only; df",
+        )
 
     def _check_out(self, commit: str, folder: Path) -> None:
-        common = Path(self.path, self.git("rev-parse", "--git-common-dir").strip())
+        common = Path(self.path, self.git("rev-parse", "--git-common-dir").removesuffix("\n"))
         form = self._lines("rev-parse", "--show-object-format") or ["sha1"]
         run_git(folder, "init", "--quiet", "--template=", f"--object-format={form[0]}")
         own = folder / ".git"
         (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
-        alternates = f"{common / 'objects'}\n"
-        (own / "objects" / "info" / "alternates").write_text(alternates, encoding="utf-8")
+        (own / "objects" / "info" / "alternates").write_bytes(quoted(common / "objects") + b"\n")
         if (common / "shallow").exists():
             (own / "shallow").write_bytes((common / "shallow").read_bytes())
         run_git(folder, "config", "lfs.storage", str(common / "lfs"))
@@ -144,7 +161,9 @@ def find_repository(folder: Path) -> Repository:
     Raises InstrcountError "against-git": no git, no repository, or one that git does not trust.
     """
     try:
-        path = run_git(work_tree(folder) or folder, "rev-parse", "--show-toplevel").rstrip("\n")
+        path = run_git(work_tree(folder) or folder, "rev-parse", "--show-toplevel").removesuffix(
+            "\n"
+        )
         if not path:
             raise GitFailed("it is no work tree")
     except FileNotFoundError:
@@ -164,18 +183,9 @@ def find_repository(folder: Path) -> Repository:
 
 def run_git(folder: Path, *words: str) -> str:
     """What a command of git prints. Raises GitFailed, FileNotFoundError without git."""
-    environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     try:
-        done = subprocess.run(
-            ["git", "-c", "safe.bareRepository=explicit", *words],
-            cwd=folder,
-            # to look at the files must not write to the index
-            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        environment = {**git_environment(), "LC_ALL": "C"}
+        done = run_program(git_command(folder, *words), _SECONDS, env=environment, cwd=folder)
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git {words[0]} did not end") from None
     if done.returncode:
@@ -184,8 +194,16 @@ def run_git(folder: Path, *words: str) -> str:
     return os.fsdecode(done.stdout)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split("\0") if name]
+def quoted(path: Path) -> bytes:
+    r"""A path as git has it in a file of lines: any byte may be in it.
+
+    >>> quoted(Path("/a\nb"))
+    b'"/a\\012b"'
+    """
+    plain = (
+        b"\\%03o" % byte if byte < 32 or byte in b'"\\' else b"%c" % byte for byte in bytes(path)
+    )
+    return b'"' + b"".join(plain) + b'"'
 
 
 def _fetch(remote: str, what: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.launch import out_of_time
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.programs import run_program
 
 #: Language -> variable with the compiler, variable with its options, compilers, end of file names.
 _COMPILERS = {
@@ -157,19 +158,17 @@ def compile_program(
     given, libraries = (shlex.split(variables.get(name, "")) for name in (options, "LDFLAGS"))
     command = [*compiler, *_OPTIONS, *given, str(text), "-o", str(program), *libraries]
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**variables, "TMPDIR": str(folder / "tmp")},
-            timeout=seconds,
-            check=False,
-        )
+        environment = {**variables, "TMPDIR": str(folder / "tmp")}
+        done = run_program(command, seconds, env=environment)
     except subprocess.TimeoutExpired:
         raise out_of_time(seconds) from None
     if done.returncode:
-        said = done.stdout.decode(errors="replace").replace(f"{folder}{os.sep}", "").rstrip()
+        said = (
+            (done.stdout + done.stderr)
+            .decode(errors="replace")
+            .replace(f"{folder}{os.sep}", "")
+            .rstrip()
+        )
         raise InstrcountError(
             "compiler-failed",
             f"{compiler[0]} does not compile the statement\n{said}",

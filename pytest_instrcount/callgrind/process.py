@@ -16,13 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import (
-    BECOME,
-    FORK,
-    Channel,
-    ChannelClosed,
-    Message,
-)
+from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed, Message
+from pytest_instrcount.patience import Patience
 
 #: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
 ORDER_SECONDS = 60.0
@@ -138,13 +133,13 @@ def hand_line(parent: int, hand: socket.socket) -> Parent:
 
 def _receive_from(parent: int, channel: Channel) -> Message:
     """The first message on a new line. A parent that somebody has stopped is told to go on."""
-    deadline = time.monotonic() + ORDER_SECONDS
+    patience, began = Patience(ORDER_SECONDS), time.monotonic()
     channel.socket.settimeout(_STOPPED_SECONDS)
     while True:
         try:
             message = channel.receive()
         except TimeoutError:
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > patience.seconds and not patience.more():
                 raise
             if state_of(parent) == "T":
                 os.kill(parent, signal.SIGCONT)
@@ -197,7 +192,7 @@ def wait_for_end(pid: int) -> None:
     """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
     descriptor = open_pidfd(pid)
     if descriptor >= 0:
-        ends_within(descriptor, ORDER_SECONDS)
+        Patience(ORDER_SECONDS).spend(lambda seconds: ends_within(descriptor, seconds))
         os.close(descriptor)
 
 
@@ -404,3 +399,8 @@ def describe_popen(code: int | None) -> str:
     if code is None:
         return "is still there"
     return describe_status(wait_status_of(code))
+
+
+def unaborted(words: list[str], aborted: object) -> list[str]:
+    """What faulthandler wrote, without its word for what we did."""
+    return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]

@@ -1,4 +1,4 @@
-"""How often a call is repeated: chosen by counted instructions, never by a clock."""
+"""How often a call is repeated: chosen by counted instructions, and by a clock only where it waits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ COUNTED_IR = 50_000_000
 #: From here on, the pilot is the warm-up, and one call is counted.
 LONG_IR = 1_000_000_000
 
+#: A call that does nothing for so long (it sleeps, it waits for others) is called once.
+LONG_WAIT_SECONDS = 10.0
 
 #: A warm-up of more instructions than this is quicker before instrumentation starts.
 SHORT_WARMUP_IR = 16_000_000
@@ -27,14 +29,20 @@ def is_long(ir: int, warmup: int) -> bool:
     return ir * warmup > SHORT_WARMUP_IR
 
 
-def choose_repetition(pilot_ir: int, warmup: int | None, calls: int | None) -> tuple[int, int]:
+def choose_repetition(
+    pilot_ir: int, warmup: int | None, calls: int | None, waited: float = 0.0
+) -> tuple[int, int]:
     """Warm-up calls and counted calls for a call that cost ``pilot_ir`` instructions.
 
-    What the user or the baseline says wins.
+    What the user or the baseline says wins. A call that ``waited`` so many seconds is not repeated.
 
     >>> choose_repetition(300_000, None, None), choose_repetition(2_000_000_000, None, 3)
     ((20, 3), (0, 3))
+    >>> choose_repetition(300_000, None, None, 100.0)
+    (0, 1)
     """
+    if waited >= LONG_WAIT_SECONDS:
+        return 0 if warmup is None else warmup, 1 if calls is None else calls
     if warmup is None:
         fitting = min(MOST_WARMUP, WARMUP_IR // max(pilot_ir, 1))
         warmup = 0 if pilot_ir > LONG_IR else max(1, fitting)

@@ -11,7 +11,13 @@ from typing import TypeAlias
 
 from pytest_instrcount.callgrind.channel import REPETITION, Channel, Message
 from pytest_instrcount.callgrind.process import Parent, Valgrind
-from pytest_instrcount.callgrind.repetition import choose_repetition, is_long, read_pilot
+from pytest_instrcount.callgrind.repetition import (
+    LONG_WAIT_SECONDS,
+    choose_repetition,
+    is_long,
+    read_pilot,
+)
+from pytest_instrcount.patience import Patience
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]
@@ -57,8 +63,9 @@ class FileChild:
     parent: Parent
     valgrind: Valgrind
     deadline: float
-    #: When its import began.
+    #: When its import began, and how long it may take.
     began: float
+    patience: Patience
     #: Set where the whole process belongs to one test.
     only: Test | None = None
     collected: Message | None = None
@@ -96,6 +103,10 @@ class Run:
     counter: int = 0
     #: Warm-up and calls that the test itself wants.
     insists: tuple[int | None, int | None] = (None, None)
+    #: When the pilot began: on the clock, and as `seconds_at_work` has it.
+    pilot_began: tuple[float, float | None] = (0.0, None)
+    #: Seconds of one call that is not repeated since it waits; 0 of one that is.
+    once: float = 0.0
     #: Warm-up and calls that it was told to make.
     chosen: tuple[int, int] = (0, 0)
     counted: list[int] | None = None
@@ -119,6 +130,7 @@ class Run:
         if message["kind"] == "pilot":
             self.counter = int(message["pid"])
             self.insists = message["warmup"], message["calls"]
+            self.pilot_began = time.monotonic(), seconds_at_work(self.counter)
         elif message["kind"] == "ask":
             self.answer_pilot()
         elif message["kind"] == "counted":
@@ -139,7 +151,13 @@ class Run:
             mine if mine is not None else theirs
             for mine, theirs in zip(self.insists, (order["warmup"], order["calls"]), strict=True)
         )
-        chosen = self.chosen = choose_repetition(total, warmup, calls)
+        began, work = self.pilot_began
+        seconds, worked = time.monotonic() - began, seconds_at_work(self.counter)
+        known = self.piloted and work is not None and worked is not None
+        waited = seconds - (worked - work) if known else 0.0  # type: ignore[operator]
+        chosen = self.chosen = choose_repetition(total, warmup, calls, waited)
+        if waited >= LONG_WAIT_SECONDS:
+            self.once = seconds
         self.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
 
     def note_count(self, iterations: int, *, apart: bool) -> None:
@@ -211,7 +229,24 @@ class Starting:
     valgrind: Valgrind
     deadline: float
     began: float
+    patience: Patience
     only: Test | None = None
+
+
+def seconds_at_work(pid: int) -> float | None:
+    """How long a process has run, and stood in line for a processor; None where the kernel counts neither."""
+    try:
+        running, in_line, _ = Path("/proc", str(pid), "schedstat").read_text().split()
+        return (int(running) + int(in_line)) / 1e9
+    except (OSError, ValueError):
+        return None
+
+
+def is_late(each: Starting | FileChild, now: float) -> bool:
+    """Whether its time is over, with all that a slow machine is given, and on ``deadline``."""
+    if each.deadline <= now and not (isinstance(each, FileChild) and each.why):
+        each.deadline += each.patience.more()
+    return each.deadline <= now
 
 
 def is_whole(dump: Path) -> bool:

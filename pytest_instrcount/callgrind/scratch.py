@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.patience import Patience
 
 _MOST_RUNS = 1000
-#: A killed process is gone after that long, on a loaded machine, too.
+_MOST_HOLDERS = 20
+#: A killed process is gone after that long.
 _LAST_MOMENT_SECONDS = 10.0
 #: What is in it from the start.
 FOLDERS = ("dumps", "tmp")
@@ -78,7 +80,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
 
     ``inode`` is that of the run's own folder: who was killed while holding it does so a moment longer.
     """
-    end = time.monotonic() + _LAST_MOMENT_SECONDS
+    patience, began = Patience(_LAST_MOMENT_SECONDS), time.monotonic()
     while os.path.lexists(path):
         with contextlib.suppress(OSError):
             lock = lock_folder(path, FOLDERS)
@@ -88,7 +90,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
                 return
             if os.lstat(path).st_ino != inode:
                 return
-        if time.monotonic() > end:
+        if time.monotonic() - began > patience.seconds and not patience.more():
             return
         time.sleep(0.01)
 
@@ -112,8 +114,23 @@ def take_scratch() -> Scratch:
         if lock is not None:
             return Scratch(path, lock)
     raise InstrcountError(
-        "scratch", f"{_MOST_RUNS} runs use {parent} already", "pkill -f pytest_instrcount"
+        "scratch",
+        f"{_MOST_RUNS} runs use {parent} already",
+        f"ps -o pid,etime,args -p {_holders(parent)}    (end those that hang: kill PID)",
     )
+
+
+def _holders(parent: Path) -> str:
+    """Processes that hold a folder of a run, the first few, with commas: never all that have a name."""
+    start = f"{parent}/instrcount-{os.getuid():010}-"
+    pids: list[str] = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # gone, or another user's
+            held = (os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd"))
+            pids += [pid] if any(each.startswith(start) for each in held) else []
+        if len(pids) == _MOST_HOLDERS:
+            break
+    return ",".join(pids) or "PID"
 
 
 def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:

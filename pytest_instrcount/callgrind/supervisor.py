@@ -12,7 +12,6 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -45,15 +44,25 @@ from pytest_instrcount.callgrind.process import (
     read_lines,
     start_valgrind,
     state_of,
+    unaborted,
     wait_for_end,
     wait_status_of,
     where_it_was,
 )
-from pytest_instrcount.callgrind.runs import FileChild, FileKey, Run, Starting, Test, child_name
+from pytest_instrcount.callgrind.runs import (
+    FileChild,
+    FileKey,
+    Run,
+    Starting,
+    Test,
+    child_name,
+    is_late,
+)
 from pytest_instrcount.callgrind.scratch import FOLDERS, Scratch, remove_tree, restore
 from pytest_instrcount.callgrind.sweeping import Sweeper
 from pytest_instrcount.callgrind.waiting import Waiting
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.patience import Patience
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
@@ -195,8 +204,7 @@ class Supervisor:
             part.replace("{log}", str(log)).replace("{plan}", str(plan))
             for part in self.setup["command"]
         ]
-        began = time.monotonic()
-        deadline = began + self.setup["timeout"]
+        began, patience = time.monotonic(), Patience(self.setup["patience"])
         if only is None:
             self.sweeper.empty(in_use=bool(self.alone or self.starting))
         try:
@@ -207,7 +215,7 @@ class Supervisor:
             self.fatal(f"Valgrind could not be started: {error}")
             return
         self.sweeper.begin(valgrind.process.pid)
-        start = Starting(valgrind, deadline, began, only)
+        start = Starting(valgrind, began + patience.usual, began, patience, only)
         self.starting.append(start)
         self.selector.register(
             valgrind.parent.channel, selectors.EVENT_READ, lambda: self.on_starting(start)
@@ -328,8 +336,8 @@ class Supervisor:
     def begin_collecting(
         self, key: FileKey, parent: Parent, valgrind: Valgrind, only: Test | None
     ) -> FileChild:
-        began = time.monotonic()
-        file = FileChild(key, parent, valgrind, began + self.setup["timeout"], began, only)
+        began, patience = time.monotonic(), Patience(self.setup["patience"])
+        file = FileChild(key, parent, valgrind, began + patience.usual, began, patience, only)
         path, layout = key
         self.sweeper.begin(parent.pid)
         self.restore_scratch()
@@ -516,7 +524,7 @@ class Supervisor:
                 self.waiting.put(test)  # killed between its result and its count
                 return
             self.deaths = self.felled = 0
-            result |= {"dumps": run.counted_dumps, "names": run.names}
+            result |= {"dumps": run.counted_dumps, "names": run.names, "once": run.once}
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
@@ -542,7 +550,7 @@ class Supervisor:
 
     def last_words(self, run: Run) -> str:
         """What Valgrind said of a test's process, and where the test was."""
-        words = _unaborted(read_lines(self.words(run.child)), run.timed_out)
+        words = unaborted(read_lines(self.words(run.child)), run.timed_out)
         return "\n".join([*run.file.valgrind.said_of(run.pid), *where_it_was(words)])
 
     def sweep(self, run: Run) -> None:
@@ -617,7 +625,7 @@ class Supervisor:
         """A file's child is gone before or between its tests."""
         said = file.valgrind.said_of(file.parent.pid)
         path = self.words(child_name(file.key[0]))
-        words = "\n".join([*said, *where_it_was(_unaborted(read_lines(path), file.why))])
+        words = "\n".join([*said, *where_it_was(unaborted(read_lines(path), file.why))])
         path.unlink(missing_ok=True)
         collecting = file.collected is None
         status = exit_status_within(file.parent.pid, _GLANCE_SECONDS) if collecting else None
@@ -675,7 +683,6 @@ class Supervisor:
 
     def enforce_deadlines(self) -> None:
         now = time.monotonic()
-        limit = f"{self.setup['timeout']:g} s"
         for run in [run for run in self.runs if run.deadline <= now]:
             if (
                 run.timed_out or state_of(run.counter or run.pid) == "T"
@@ -686,26 +693,21 @@ class Supervisor:
             run.timed_out, run.deadline = True, now + _LAST_WORDS_SECONDS
             if not abort(run.counter):  # which is at work, while the other waits for it
                 abort(run.pid)
-        for file in [file for file in self.collecting() if file.deadline <= now]:
+        for file in [file for file in self.collecting() if is_late(file, now)]:
             if file.why:
                 self.on_file_end(file, "")
                 continue
-            file.why = f"importing its file took longer than {limit} {self.place}"
+            file.why = f"importing its file took longer than {file.patience} {self.place}"
             file.deadline = now + _LAST_WORDS_SECONDS
             abort(file.parent.pid)
-        for start in [start for start in self.starting if start.deadline <= now]:
+        for start in [start for start in self.starting if is_late(start, now)]:
             self.selector.unregister(start.valgrind.parent.channel)
             self.starting.remove(start)
-            self.on_unready(start, f"pytest was not ready {self.place} within {limit}")
+            self.on_unready(start, f"pytest was not ready {self.place} within {start.patience}")
 
 
 class _Stopped(Exception):
     """The loop has nothing more to do."""
-
-
-def _unaborted(words: list[str], aborted: object) -> list[str]:
-    """What faulthandler wrote, without its word for what we did."""
-    return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]
 
 
 def main(arguments: list[str]) -> None:
@@ -725,7 +727,3 @@ def main(arguments: list[str]) -> None:
         remove_tree(Path(arguments[1]))
         return
     Supervisor(native, setup).run()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

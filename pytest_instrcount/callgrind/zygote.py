@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pytest_instrcount.account.book import current, keep_logs, phase, timed
 from pytest_instrcount.account.timings import WAITING, Span
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
+from pytest_instrcount.callgrind.failing import broken_supervisor, why_and_remedy
 from pytest_instrcount.callgrind.process import read_lines
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
@@ -64,7 +64,8 @@ class ZygoteSetup:
     args: list[str]
     sys_path: list[str]
     presentation: dict[str, Any]
-    timeout: float
+    #: seconds for the start, and for the import of a file, on a usual machine
+    patience: float
     jobs: int
     #: more options for Valgrind
     options_of_valgrind: tuple[str, ...] = ()
@@ -124,7 +125,7 @@ class Zygote:
         finally:
             os.close(scratch.lock)  # the supervisor has it, and ends last
         self._place = "under Valgrind" if setup.valgrind else "in a process that counts calls"
-        self._remedy = _remedy() if setup.valgrind else "pytest    (without --instrcount)"
+        self._counts = bool(setup.valgrind)
         command = [
             *(
                 valgrind_command(
@@ -147,7 +148,7 @@ class Zygote:
                 "scratch": str(scratch.path),
                 "lock": scratch.lock,
                 "presentation": setup.presentation,
-                "timeout": setup.timeout,
+                "patience": setup.patience,
                 "place": self._place,
                 "jobs": setup.jobs,
                 "dont_write_bytecode": sys.dont_write_bytecode,
@@ -171,19 +172,23 @@ class Zygote:
         Raises ZygoteFailed when no zygote can be had.
         """
         with phase(WAITING):
-            self._wait(index, glance)
+            self._wait(lambda: index in self._results, glance)
         return self._results.pop(index)
 
-    def _wait(self, index: int, glance: Callable[[], None]) -> None:
+    def wait_ready(self, glance: Callable[[], None] = lambda: None) -> None:
+        """Wait until it could measure. Raises ZygoteFailed when no zygote can be had."""
+        self._wait(lambda: self.ready, glance)
+
+    def _wait(self, is_there: Callable[[], bool], glance: Callable[[], None]) -> None:
         self._channel.socket.settimeout(_GLANCE_SECONDS)
-        while index not in self._results:
+        while not is_there():
             try:
                 self._take(self._channel.receive())
             except TimeoutError:
                 glance()
             except ChannelClosed as error:
                 said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
-                raise _broken(said) from error
+                raise ZygoteFailed("zygote-failed", *broken_supervisor(said)) from error
         self._channel.socket.settimeout(None)
 
     def _take(self, message: Message) -> None:
@@ -191,13 +196,10 @@ class Zygote:
         if kind == "ready":
             self.ready = True
         elif kind == "fatal":
-            raise ZygoteFailed(
-                "zygote-failed",
-                f"pytest cannot run {self._place} here: {message['why']}",
-                self._remedy,
-            )
+            told = why_and_remedy(message["why"], self._place, valgrind=self._counts)
+            raise ZygoteFailed("zygote-failed", *told)
         elif kind == "broken":
-            raise _broken(message["why"])
+            raise ZygoteFailed("zygote-failed", *broken_supervisor(message["why"]))
         elif kind == "started":
             self.running.add(message["index"])
         elif kind == "spent":
@@ -271,22 +273,6 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
     for name, rehearse in (("fork", True), ("once", False)):
         text = json.dumps(plan | {"rehearse": rehearse})
         (scratch / f"{name}.json").write_text(text, encoding="utf-8")
-
-
-def _broken(said: str) -> ZygoteFailed:
-    return ZygoteFailed(
-        "zygote-failed",
-        f"the process that watches over Valgrind ended\n{said}".strip(),
-        "run again; if it happens again, report it with the lines above",
-    )
-
-
-def _remedy() -> str:
-    """What to type when Valgrind does not start."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        return "ulimit -v unlimited    (the limit is too low for Valgrind)"
-    return "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
 
 
 def installed_in(folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The machine and the project, looked at one thing after another. Nothing of the project is run."""
+"""The machine and the project, looked at one thing after another. Of the project no test is run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import pytest_instrcount
 from pytest_instrcount import facts
-from pytest_instrcount.callgrind.command import FIXED, child_environment, valgrind_command
+from pytest_instrcount.callgrind.command import FIXED
 from pytest_instrcount.callgrind.requests import MACHINES, load_requests
 from pytest_instrcount.doctor.check import Check
 from pytest_instrcount.doctor.project import Project
@@ -25,11 +24,11 @@ from pytest_instrcount.gate.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.git import run_git, work_tree
+from pytest_instrcount.plugin import STARTED_WITH
+from pytest_instrcount.starting import Surroundings, start_zygote
 
 #: Free space in bytes, below which a run is likely to fail, and below which a large one may.
 LEAST_FREE, LITTLE_FREE = 100_000_000, 1_000_000_000
-#: A fresh Python under Valgrind takes a second or two; a loaded machine makes it many.
-_START_SECONDS = 120
 
 _NATIVE = "instrcount_backend = auto runs the tests natively; or use a Linux container"
 
@@ -44,7 +43,7 @@ def check_machine(project: Project) -> Iterator[Check]:
         return
     yield check_proc()
     yield check_page()
-    yield from check_valgrind(project.settings.valgrind)
+    yield from check_valgrind(project)
     yield check_symbols(interpreter_file())
     yield check_scratch(shutil.disk_usage)
     yield check_cores()
@@ -118,55 +117,30 @@ def check_page() -> Check:
     return Check("code page", "ok", "memory can be written and then executed")
 
 
-def check_valgrind(name: str) -> Iterator[Check]:
-    """It is there, new enough, and runs this Python."""
+def check_valgrind(project: Project) -> Iterator[Check]:
+    """It is there, new enough, and runs what a run starts in it."""
     try:
-        path, version = facts.find_valgrind(name)
+        path, version = facts.find_valgrind(project.settings.valgrind)
     except InstrcountError as error:
         yield Check.failed("valgrind", error)
         return
     yield Check("valgrind", "ok", f"{version}, {path}")
-    yield check_start(path)
+    yield check_start(project, path)
 
 
-def check_start(valgrind: str) -> Check:
-    """Whether this Python starts under Callgrind."""
-    with tempfile.TemporaryDirectory(prefix="instrcount-doctor-") as name:
-        folder = Path(name)
-        for each in ("dumps", "tmp"):
-            (folder / each).mkdir()
-        log = folder / "log"
-        command = [*valgrind_command(valgrind, folder, log), sys.executable, "-S", "-c", "pass"]
-        environment = child_environment(os.environ, (), sys.executable, folder)
+def check_start(project: Project, valgrind: str) -> Check:
+    """Whether pytest starts under Callgrind: with the plugins and the conftest of the project, as in a run."""
+    here = Surroundings.here(project.config, STARTED_WITH)
+    try:
+        zygote = start_zygote(project.config, project.settings, valgrind, here, 1)
         try:
-            ended = subprocess.run(
-                command,
-                env=environment,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_START_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return Check("starts", "fail", f"Python under Valgrind: {error}", _start_remedy())
-        said = ended.stderr
-        with suppress(OSError):
-            said += log.read_text(errors="replace")
-    if ended.returncode:
-        last = said.strip().splitlines()[-3:]
-        what = f"Python under Valgrind ends with status {ended.returncode}"
-        return Check("starts", "fail", what, _start_remedy(), tuple(last))
-    return Check("starts", "ok", "this Python runs under Callgrind")
-
-
-def _start_remedy() -> str:
-    import resource  # there is none on Windows
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        return "ulimit -v unlimited    (the limit is too low for Valgrind)"
-    return "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
+            zygote.wait_ready()
+        finally:
+            zygote.end()
+    except InstrcountError as error:
+        what, *more = error.why.splitlines()
+        return Check("starts", "fail", f"{what} [{error.slug}]", error.fix, tuple(more[-5:]))
+    return Check("starts", "ok", "pytest runs under Callgrind, with the plugins of this project")
 
 
 def check_symbols(program: Path) -> Check:

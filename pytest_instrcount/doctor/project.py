@@ -23,6 +23,8 @@ class Project:
     settings: Settings
     #: distributions with plugins -> their version
     plugins: dict[str, str]
+    #: with which a run would start
+    config: pytest.Config
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def read_project() -> Project:
         distribution.project_name: distribution.version
         for _, distribution in config.pluginmanager.list_plugin_distinfo()
     }
-    return Project(config.rootpath, config.invocation_params.dir, settings, plugins)
+    return Project(config.rootpath, config.invocation_params.dir, settings, plugins, config)
 
 
 def collect_file(test: str) -> list[Collected]:

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -26,6 +25,7 @@ from pytest_instrcount.gate.names import (
 )
 from pytest_instrcount.gate.schema import parse_baseline
 from pytest_instrcount.gate.shard import SUFFIX
+from pytest_instrcount.gate.updating import updating
 
 #: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".
 Place: TypeAlias = tuple[str, ...]
@@ -54,24 +54,49 @@ def read_folder(root: Path) -> Iterator[StoredFile]:
     `parse_calls`; "baseline-mismatch" for a file that is not where its test's belongs, and
     "baseline-unreadable" for a symbolic link.
     """
+    for _, found in read_each(root):
+        if isinstance(found, InstrcountError):
+            raise found
+        yield found
+
+
+def read_each(root: Path) -> Iterator[tuple[Path, StoredFile | InstrcountError]]:
+    """As `read_folder`, with the error in the place of each file that has one, and its path.
+
+    Raises InstrcountError "baseline-unreadable" for a folder.
+    """
     for path in _files(root):
-        if not path.name.endswith(".json"):
-            continue
-        text = read_text(path)
-        if text is None:
-            continue
-        parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
-        content = parse(text, path)
-        yield StoredFile(path, _place(path, root, content), text, content)
+        try:
+            _refuse_link(path)
+            found = _read_file(path, root) if path.name.endswith(".json") else None
+        except InstrcountError as error:
+            yield path, error
+        else:
+            if found is not None:
+                yield path, found
+
+
+def _read_file(path: Path, root: Path) -> StoredFile | None:
+    text = read_text(path)
+    if text is None:
+        return None
+    parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
+    content = parse(text, path)
+    return StoredFile(path, _place(path, root, content), text, content)
 
 
 def shard_files(root: Path) -> list[tuple[Path, str]]:
     """Files of shards right below the environments of a folder, with the environment."""
-    found = [path for path in _files(root) if path.name.endswith(SUFFIX)]
+    found = []
+    for path in _files(root):
+        _refuse_link(path)
+        found += [path] if path.name.endswith(SUFFIX) else []
     return [(path, path.parent.name) for path in found if path.parent.parent == root]
 
 
 def _files(root: Path) -> Iterator[Path]:
+    """All files, and all links."""
+
     def fail(error: OSError) -> None:
         raise InstrcountError(
             "baseline-unreadable",
@@ -81,15 +106,17 @@ def _files(root: Path) -> Iterator[Path]:
 
     for folder, folders, files in os.walk(root, onerror=fail):
         folders.sort()
-        for name in sorted((*folders, *files)):
-            path = Path(folder, name)
-            if path.is_symlink():
-                raise InstrcountError(
-                    "baseline-unreadable",
-                    f"{shown_path(path)} is a symbolic link, and none is followed",
-                    f"rm {shown_path(path)}",
-                )
-        yield from (Path(folder, name) for name in sorted(files))
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (Path(folder, name) for name in (*links, *sorted(files)))
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(path)} is a symbolic link, and none is followed",
+            f"rm {shown_path(path)}",
+        )
 
 
 def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
@@ -110,23 +137,15 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
 def add_files(out: Path, files: Mapping[Place, str]) -> None:
     """Write these files below a folder, all or none; what is there stays as it is.
 
-    They are made beside the folder and then renamed. Raises InstrcountError "merge-write".
+    Into a new folder they are made beside it, which is then renamed. Raises InstrcountError "merge-write",
+    and "baseline-busy" where others are storing.
     """
     out = Path(os.path.abspath(out))
-    temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
     try:
-        temp.mkdir(parents=True)
-        try:
-            for place, text in files.items():
-                path = temp.joinpath(*place)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(text.encode())
-            if os.path.lexists(out):
-                _move(temp, out, list(files))
-            else:
-                os.rename(temp, out)
-        finally:
-            shutil.rmtree(temp, ignore_errors=True)
+        if os.path.lexists(out):
+            _add_to(out, files)
+        else:
+            _make(out, files)
     except OSError as error:
         raise InstrcountError(
             "merge-write",
@@ -135,26 +154,30 @@ def add_files(out: Path, files: Mapping[Place, str]) -> None:
         ) from error
 
 
-def _move(temp: Path, out: Path, places: list[Place]) -> None:
-    """Move what was made into the folder; after an error, nothing of it is there."""
-    moved: list[Path] = []
-    made: list[Path] = []
+def _make(out: Path, files: Mapping[Place, str]) -> None:
+    temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
+    temp.mkdir(parents=True)
     try:
-        for place in places:
-            for end in range(1, len(place)):
-                folder = out.joinpath(*place[:end])
-                if not folder.is_dir():
-                    folder.mkdir()
-                    made.append(folder)
-            target = out.joinpath(*place)
-            if os.path.lexists(target):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            os.rename(temp.joinpath(*place), target)
-            moved.append(target)
-    except BaseException:
-        for path in moved:
-            path.unlink(missing_ok=True)
-        for folder in reversed(made):
-            with suppress(OSError):
-                folder.rmdir()
+        for place, text in files.items():
+            path = temp.joinpath(*place)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        os.rename(temp, out)
+    finally:
+        shutil.rmtree(temp, ignore_errors=True)
+
+
+def _add_to(out: Path, files: Mapping[Place, str]) -> None:
+    """As an update of baselines: after an error, or a kill, nothing of it is there."""
+    try:
+        with updating(out) as update:
+            update.begin()
+            for place, text in files.items():
+                path = out.joinpath(*place)
+                if os.path.lexists(path):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+                update.add(path, text.encode())
+    except InstrcountError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
         raise

@@ -14,6 +14,11 @@ from pytest_instrcount.gate.names import reason_of, shown_path
 
 _PIECE = 1 << 20
 
+#: Promised are 64 MB of memory, and 150 bytes for each byte of a file. Text takes up to 2 bytes for a byte
+#: (5 with characters beyond ASCII, which we never write), a value of JSON with what is made of it 130.
+_LEAST_TEXT, _MOST_TIMES_PACKED = 8_000_000, 25
+_LEAST_VALUES, _MOST_VALUES_A_BYTE = 300_000, 0.7
+
 
 def read_file(path: Path, most: int, slug: str, *, pipe: bool = False) -> bytes:
     """The bytes of a file; with ``pipe`` those that come through a pipe, too.
@@ -33,6 +38,22 @@ def read_file(path: Path, most: int, slug: str, *, pipe: bool = False) -> bytes:
             f"ls -ld {shown_path(path)}",
         ) from error
     return _bounded(data, most)
+
+
+def unpack_json(data: bytes, most: int) -> bytes:
+    """JSON that may be packed by gzip, bounded by the bytes of its file: in text, and in values.
+
+    Raises ValueError if it is more, or not whole.
+    """
+    size = len(data)
+    if data.startswith(b"\x1f\x8b"):
+        data = unpack(data, min(most, _LEAST_TEXT + size * _MOST_TIMES_PACKED))
+        if not data.isascii():
+            _bounded(data, (_LEAST_TEXT + size * _MOST_TIMES_PACKED) // 3)
+    values = sum(map(data.count, (b",", b":", b"[", b"{")))
+    if values > _LEAST_VALUES + size * _MOST_VALUES_A_BYTE:
+        raise ValueError(f"it holds {values:,} values in {size:,} bytes")
+    return data
 
 
 def unpack(packed: bytes, most: int) -> bytes:

@@ -129,6 +129,7 @@ class Rulings:
 
     def read_again(self, nodeids: Iterable[str]) -> None:
         """Read baselines that others have written anew."""
+        self._last = None
         for nodeid in nodeids:
             del self._read[nodeid]
             self.baseline(nodeid)

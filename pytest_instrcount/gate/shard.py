@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.errors import InstrcountError
@@ -24,7 +25,7 @@ from pytest_instrcount.gate.baseline import Baseline, Store
 from pytest_instrcount.gate.denoised import denoise_layouts
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import hash8, printable, reason_of, shown_path
-from pytest_instrcount.gate.reading import read_file, unpack
+from pytest_instrcount.gate.reading import read_file, unpack_json
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1
@@ -35,6 +36,8 @@ SUFFIX = ".shard.json.gz"
 #: Bytes of a packed file that are read, and of what is in it.
 LARGEST_PACKED = 200_000_000
 LARGEST = 2_000_000_000
+#: The first count of a test, the same layout again, and the others.
+_MOST_LAYOUTS = 2 + OTHER_LAYOUTS
 
 _KEYS = frozenset(("kind", "schema", "noisy", "tests"))
 _ABSENT = None
@@ -123,7 +126,7 @@ def load_shard(path: Path) -> Shard:
     """Read one. Raises InstrcountError "shard-damaged", "baseline-newer" or "baseline-unreadable"."""
     try:
         packed = read_file(path, LARGEST_PACKED, "baseline-unreadable")
-        return parse_shard(unpack(packed, LARGEST).decode("utf-8"), path)
+        return parse_shard(unpack_json(packed, LARGEST).decode("utf-8"), path)
     except ValueError as error:
         raise _damaged(path, str(error)) from None
 
@@ -160,12 +163,14 @@ def _damaged(path: Path, why: str) -> InstrcountError:
 
 
 def _parse_layouts(found: list[dict[str, Any]]) -> tuple[Profile, ...]:
+    if len(found) > _MOST_LAYOUTS:  # each may be as large as the first, which is all that it says
+        raise ValueError(f"a test has {len(found):,} layouts")
     first = _parse_profile(found[0], Profile(0, {}))
     return first, *(_parse_profile(each, first) for each in found[1:])
 
 
 def _parse_profile(found: dict[str, Any], beside: Profile) -> Profile:
-    callers = {name: dict(made) for name, made in beside.callers.items()}
+    callers = dict(beside.callers)
     for name, made in found["callers"].items():
         if made is _ABSENT:
             callers.pop(name, None)
@@ -174,7 +179,9 @@ def _parse_profile(found: dict[str, Any], beside: Profile) -> Profile:
     return Profile(_integer(found["total"]), _parse_rows(found["rows"], beside.rows), callers)
 
 
-def _parse_rows(found: dict[str, Any], beside: Mapping[str, Row]) -> dict[str, Row]:
+def _parse_rows(found: dict[str, Any], beside: Mapping[str, Row]) -> Mapping[str, Row]:
+    if not found:
+        return beside
     rows = dict(beside)
     for name, numbers in found.items():
         if numbers is _ABSENT:

@@ -19,7 +19,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import printable, shown_path
-from pytest_instrcount.gate.reading import read_file, unpack
+from pytest_instrcount.gate.reading import read_file, unpack_json
 from pytest_instrcount.gate.records import TestResult
 
 #: The version that is written; newer ones are refused.
@@ -28,8 +28,6 @@ SCHEMA = 1
 KIND = "pytest-instrcount bundle"
 #: Bytes of JSON that are read.
 LARGEST = 500_000_000
-# Bytes of JSON that a packed file may hold beside so many for each of its own; ten are usual.
-_LEAST_UNPACKED, _MOST_TIMES_PACKED = 50_000_000, 100
 _LARGEST_NUMBER = 2**63 - 1
 
 Numbers = Mapping[str, "int | str | None"]
@@ -165,10 +163,7 @@ def load_bundle(path: Path) -> Bundle:
 
 
 def _parse(data: bytes, path: Path) -> Bundle:
-    if data.startswith(b"\x1f\x8b"):
-        largest = min(LARGEST, _LEAST_UNPACKED + len(data) * _MOST_TIMES_PACKED)
-        data = unpack(data, largest)
-    found = json.loads(data.decode("utf-8"), parse_int=_number)
+    found = json.loads(unpack_json(data, LARGEST).decode("utf-8"), parse_int=_number)
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise ValueError("it is something else")
     schema = _integer(found["schema"])

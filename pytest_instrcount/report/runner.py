@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from pytest_instrcount.atomic import replacing
+from pytest_instrcount.atomic import appending, writing
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import printable, reason_of
 from pytest_instrcount.gate.records import RunSummary
@@ -90,7 +90,7 @@ def _write(kind: str, path: Path, chunks: Iterable[str]) -> None:
         if kind == APPENDED:
             _append(path, "".join(chunks).encode())
             return
-        with replacing(path) as file:
+        with writing(path) as file:
             for chunk in chunks:
                 file.write(chunk.encode())
     except (OSError, ValueError) as error:
@@ -106,8 +106,6 @@ def _append(path: Path, data: bytes) -> None:
     """Add to what others have written, as to the summary of a step; not what GitHub would drop."""
     from pytest_instrcount.report.markdown import LARGEST_SUMMARY
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        size = file.tell()
+    with appending(path) as (file, size):
         if size + len(data) < LARGEST_SUMMARY:
             file.write((b"\n" if size else b"") + data)

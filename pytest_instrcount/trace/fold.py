@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 
 from pytest_instrcount.trace.columns import NOT_A_CALL, RESUMED, Flag
 from pytest_instrcount.trace.keys import KeyTable
@@ -77,7 +78,18 @@ class Folder:
         return Rows(self.table, clock=self._clock, unpaired=self._unpaired)
 
     def fold(self, stream: Stream) -> None:
-        """Take in all events of a stream; the caller then empties it."""
+        """Take in all events of a stream; the caller then empties it.
+
+        What runs meanwhile has not taken the time that this takes.
+        """
+        began = perf_counter_ns()
+        rows = self._take_in(stream)
+        if self._clock:
+            spent = perf_counter_ns() - began
+            rows.start[:] = array(rows.start.typecode, [each + spent for each in rows.start])
+
+    def _take_in(self, stream: Stream) -> Rows:
+        """-> the rows that are open, and no others."""
         rows, contexts, carried = self._folded.get(id(stream)) or (
             self._rows(),
             Contexts(),
@@ -87,11 +99,12 @@ class Folder:
         carried = contexts.absorb(rows, carried)
         rows.keep_open()
         self._folded[id(stream)] = rows, contexts, carried
+        return rows
 
     def rows_of(self, stream: Stream, stop: int) -> tuple[Rows, Contexts | None]:
         """All that a stream came to; its contexts, if it was folded before. What runs ends at ``stop``."""
         if id(stream) in self._folded:
-            self.fold(stream)
+            self._take_in(stream)
             rows, contexts, carried = self._folded[id(stream)]
             if self._clock:
                 for row, place in enumerate(carried):

@@ -35,6 +35,7 @@ class Monitoring(Recorder):
 
     backend = "monitoring"
     _tool = -1
+    _events = 0
     _asking = False
 
     def _switch_on(self) -> None:
@@ -49,18 +50,24 @@ class Monitoring(Recorder):
         else:
             self._register(counting_callbacks(stream, self._next_marks, self._functions_or_none))
         names = (*_PYTHON, "CALL") if self._wants_c else _PYTHON
-        monitoring.set_events(self._tool, sum(getattr(monitoring.events, name) for name in names))
+        self._events = sum(getattr(monitoring.events, name) for name in names)
+        monitoring.set_events(self._tool, self._events)
 
     def _switch_off(self) -> None:
         tool, self._tool = self._tool, -1
         if tool < 0:
             return
+        self._newcomers.unwatch()
+        if monitoring.get_tool(tool) != TOOL_NAME:
+            self.lost = f"sys.monitoring.free_tool_id({tool})"
+            return
+        if monitoring.get_events(tool) != self._events:
+            self.lost = f"sys.monitoring.set_events({tool}, ...)"
         # to free the id alone would leave events and callbacks where they are
         monitoring.set_events(tool, 0)
         for name in (*_PYTHON, *_C):
             monitoring.register_callback(tool, getattr(monitoring.events, name), None)
         monitoring.free_tool_id(tool)
-        self._newcomers.unwatch()
 
     @property
     def _wants_c(self) -> bool:

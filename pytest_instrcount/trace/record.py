@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from pytest_instrcount.atomic import replace_file
+from pytest_instrcount.atomic import write_output
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.event import START_MARK, STOP_MARK, Event, EventKind, ThreadEvents
 from pytest_instrcount.trace.export.chrome import microseconds
@@ -227,7 +227,7 @@ class RecordProfile:
 
     def _write(self, threads: tuple[ThreadEvents, ...]) -> None:
         if isinstance(self.target, (str, os.PathLike)):
-            replace_file(Path(self.target), chrome_text(threads).encode())
+            write_output(Path(self.target), chrome_text(threads).encode())
         else:
             write_events(self.target, threads)
             self.target.flush()

@@ -65,6 +65,8 @@ class Recorder:
         self._streams: list[Stream] = []
         self._greenlets: dict[int, Any] = {}
         self._started_ns = self._stopped_ns = 0
+        #: who has taken our hook away before the end, "" if it was there
+        self.lost = ""
 
     def install(self) -> None:
         """Begin; raises InstrcountError ``tracer-busy`` if someone else is at it."""
@@ -104,7 +106,7 @@ class Recorder:
     def _refuse_others(self) -> None:
         other = sys.getprofile()
         if other is not None:
-            raise busy(_describe(other), "stop it for this test")
+            raise busy(describe(other), "stop it for this test")
         if sys.version_info >= (3, 12):
             tool = sys.monitoring.get_tool(sys.monitoring.PROFILER_ID)
             if tool is not None:
@@ -199,6 +201,7 @@ def busy(holder: str, fix: str) -> InstrcountError:
     return InstrcountError("tracer-busy", f"another profiler is active: {holder}", fix)
 
 
-def _describe(other: object) -> str:
+def describe(other: object) -> str:
+    """Module and name of a function, or of the class of what is none."""
     named = other if hasattr(other, "__qualname__") else type(other)
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"

@@ -16,7 +16,7 @@ from itertools import repeat
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from pytest_instrcount.trace.recorder import GENERATORS, Recorder
+from pytest_instrcount.trace.recorder import GENERATORS, Recorder, describe
 from pytest_instrcount.trace.stream import LEAVE, RESUME, THROW, UNWIND, VOID, YIELD, Mark
 
 _RETURNS: Final = {dis.opmap["RETURN_VALUE"], dis.opmap.get("RETURN_CONST", -1)}
@@ -38,15 +38,22 @@ class SetProfile(Recorder):
         self._stopped = False
         self._starter: int | None = threading.get_ident()
         self._threads_before = threading.getprofile()
-        hook = self._hook(sys._getframe())
+        self._first = threading.get_ident(), self._hook(sys._getframe())
         threading.setprofile(self._adopt)
         if sys.version_info >= (3, 12):
             # what threading's function does, without a frame of threading
             sys._setprofileallthreads(self._adopt)  # type: ignore[attr-defined]
-        sys.setprofile(hook)
+        sys.setprofile(self._first[1])
         self._starter = None
 
     def _switch_off(self) -> None:
+        # of other threads it cannot be known
+        found = sys.getprofile()
+        if threading.get_ident() == self._first[0] and found is not self._first[1]:
+            # what raises in it is taken away by Python itself, a RecursionError as well
+            self.lost = "a RecursionError, sys.setprofile() or a profiler"
+            if found is not None:
+                self.lost = describe(found)
         sys.setprofile(None)
         self._stopped = True
         if sys.version_info >= (3, 12):

@@ -69,11 +69,22 @@ class Tracer:
         self._recorder = recorder
 
     def stop(self) -> Columns:
-        """End, and give the rows; a second call gives them again."""
+        """End, and give the rows; a second call gives them again.
+
+        Raises InstrcountError ``tracer-lost`` if the hook was gone by then, and calls are missing.
+        """
         if self._columns is None:
             if self._recorder is None:
                 raise InstrcountError("tracer-order", "this trace was not started", "call start()")
-            self._recorder.uninstall()
+            if not self._recorder.lost:
+                self._recorder.uninstall()
+            if self._recorder.lost:
+                raise InstrcountError(
+                    "tracer-lost",
+                    f"{self._recorder.lost} has ended this trace before its end: calls are missing",
+                    "leave that out of what is traced (from Python 3.12 on, sys.monitoring traces "
+                    "past a RecursionError and beside other profilers)",
+                )
             self._columns = replay(self._recorder.recording(), self._folder)
         return self._columns
 

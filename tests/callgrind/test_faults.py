@@ -69,6 +69,24 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
     assert not valgrind_processes(project.path)
 
 
+def test_the_limit_of_a_test_is_none_for_the_start(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Nor for the import of its file: a loaded machine takes long for both."""
+    project.makeconftest("import time; time.sleep(5)")
+    project.makepyfile(
+        test_it="""
+        import os, time, pytest
+        if "INSTRCOUNT_CHILD" in os.environ:
+            time.sleep(5)
+        @pytest.mark.instrcount(warmup=0, calls=1)
+        def test_it(): pass
+        """
+    )
+    result, tests = run("--instrcount-timeout=4")
+    assert [test["verdict"] for test in tests.values()] == ["new"], result.stdout.str()
+
+
 def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """The user's line, each in its own failure, of what crashed or was out of time."""
     project.makepyfile(
@@ -103,6 +121,7 @@ def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any])
         def test_never(): pass
         """,
     )
+    project.makeconftest("from pytest_instrcount import patience\npatience.START_SECONDS = 8.0\n")
     result, tests = run("--instrcount-timeout=8")
     assert {test["verdict"] for test in tests.values()} == {"failed"}
     result.stdout.fnmatch_lines(
@@ -122,7 +141,7 @@ def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any])
             "*did not end within 3 s*",
             "  File *test_faults.py*, line 18 in second_call_hangs",
             "*_ ERROR at setup of test_never _*",
-            "instrcount: importing its file took longer than 8 s under Valgrind [[]timeout]",
+            "instrcount: importing its file took longer than * s under Valgrind [[]timeout]",
             "  File *test_import.py*, line 3 in <module>",
         ]
     )

@@ -193,6 +193,28 @@ def test_their_hooks_in_a_conftest(suite: Project) -> None:
     suite.measure().assert_outcomes(passed=MEASURED + 1)
 
 
+def test_a_fixture_that_takes_over_is_named(suite: Project) -> None:
+    """Where a conftest gets a fixture of that name, nothing is measured: the cause is said."""
+    suite.update()
+    suite.pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture
+        def benchmark():
+            return lambda function, *args, **kwargs: function(*args, **kwargs)
+        """
+    )
+    result = suite.measure("-k", "test_call or test_decorator")
+    result.stdout.fnmatch_lines(
+        [
+            "instrcount: not measured: 2 tests with the fixture benchmark (conftest.py:3), which takes "
+            "the place of the adopted one; *"
+        ]
+    )
+    assert "adopted 2" not in result.stdout.str()
+
+
 def test_a_fixture_of_the_projects_own(project: Project) -> None:
     """It is the project's: a test that takes it is measured only if a marker says so."""
     project.pytester.makeconftest(

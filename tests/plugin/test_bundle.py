@@ -165,7 +165,7 @@ def test_without_a_failure_there_is_none(slower: Project) -> None:
     [
         ("b.zip", "--instrcount-bundle=b.zip: write PATH.json.gz, or PATH.json"),
         ("", "--instrcount-bundle=: write PATH.json.gz, or PATH.json"),
-        ("folder.json", "ERROR: instrcount: */folder.json cannot be written: * [[]bundle-write]"),
+        ("folder.json", "--instrcount-bundle=*/folder.json: it is a folder; write another path"),
         ("tox.ini/b.json", "ERROR: instrcount: */b.json cannot be written: Not a directory *"),
     ],
 )
@@ -187,7 +187,7 @@ def test_what_fails_to_be_written_is_told_at_the_end(
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_instrcount.bundling.replace_file", full)
+    monkeypatch.setattr("pytest_instrcount.bundling.write_output", full)
     result = slower.measure("--instrcount-bundle=b.json")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -284,3 +284,32 @@ def test_no_option_is_abbreviated(command: str, capsys: Captured) -> None:
         main([*command.split(), "one", "two"])
     assert ended.value.code == 2
     assert "unrecognized arguments: --" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("harm", ["<<<<<<< ours\n", "", "link"])
+@pytest.mark.parametrize("command", ["show", "history"])
+def test_a_healthy_test_among_damaged_ones(
+    committed: Project, command: str, harm: str, capsys: Captured
+) -> None:
+    """Another test's merge markers are not its business; its own, in any environment, are."""
+    files = committed.baselines()
+
+    def harm_it(path: Path) -> None:
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if harm == "link":
+            path.symlink_to("nowhere")
+        else:
+            path.write_text(harm)
+
+    harm_it(files["test_other"])
+    assert "test_it.py::test_a" in said(capsys, command, "test_it.py::test_a")
+    slug = {
+        "<<<<<<< ours\n": "baseline-conflict",
+        "": "baseline-damaged",
+        "link": "baseline-unreadable",
+    }
+    assert slug_of(said(capsys, command, "test_other", code=2)) == slug[harm]
+    own = files["test_a"].relative_to(committed.path / "instrcount_baselines")
+    harm_it(committed.path.joinpath("instrcount_baselines", "cp399-linux-x86_64", *own.parts[1:]))
+    assert slug_of(said(capsys, command, "test_it.py::test_a", code=2)) == slug[harm]

@@ -11,6 +11,13 @@ import pytest
 
 Doctor = Callable[..., pytest.RunResult]
 
+#: Runs what it is given natively, where requests to Valgrind do nothing.
+VALGRIND = """#!/bin/sh
+[ "$1" = --version ] && echo valgrind-3.19.0 && exit
+for word; do case $word in --*) shift;; *) break;; esac; done
+exec "$@"
+"""
+
 
 @pytest.fixture
 def doctor(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Doctor:
@@ -18,7 +25,7 @@ def doctor(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path:
     folder = tmp_path / "bin"
     folder.mkdir()
     valgrind = folder / "valgrind"
-    valgrind.write_text('#!/bin/sh\n[ "$1" = --version ] && echo valgrind-3.19.0\nexit 0\n')
+    valgrind.write_text(VALGRIND)
     valgrind.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.delenv("CI", raising=False)
@@ -38,12 +45,49 @@ def test_a_healthy_machine(doctor: Doctor) -> None:
         [
             "ok    python       CPython *",
             "ok    valgrind     3.19.0,*",
-            "ok    starts       this Python runs under Callgrind",
+            "ok    starts       pytest runs under Callgrind, with the plugins of this project",
             "warn  baselines    instrcount_baselines has none for cp*",
             "                   fix: pytest --instrcount-update-baseline",
             "doctor: * ok, *1 warn",
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("conftest", "said"),
+    [
+        (
+            "import os\nif 'INSTRCOUNT_CHILD' in os.environ: 1 / 0",
+            "pytest cannot run under Valgrind",
+        ),
+        (
+            "import pytest_instrcount.callgrind.inside as ours\nours.gc = None",
+            "pytest-instrcount itself failed under Valgrind",
+        ),
+    ],
+)
+def test_what_a_run_starts_is_started(
+    doctor: Doctor, pytester: pytest.Pytester, conftest: str, said: str
+) -> None:
+    """With the conftest of the project; a failure is not Valgrind's, and is told as what it is."""
+    pytester.makeconftest(conftest)
+    result = doctor()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"fail  starts       {said}*"])
+    assert "valgrind --tool" not in result.stdout.str()
+
+
+def test_a_valgrind_that_does_not_start(
+    doctor: Doctor, pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    """What it says last is shown."""
+    script = VALGRIND.replace('exec "$@"', "echo 'cannot map the stack' >&2; exit 1")
+    (tmp_path / "bin" / "valgrind").write_text(script)
+    result = doctor()
+    result.stdout.fnmatch_lines(
+        ["fail  starts       pytest cannot run under Valgrind here: *", "*cannot map the stack*"]
+    )
+    result.stdout.fnmatch_lines(["*fix: valgrind --tool=callgrind *"])
 
 
 def test_no_valgrind(doctor: Doctor, pytester: pytest.Pytester) -> None:

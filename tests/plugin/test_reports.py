@@ -101,10 +101,9 @@ def test_reports_of_nothing(project: Project, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["html", "speedscope", "collapsed"])
 def test_reports_that_cannot_be_written(suite: Project, kind: str) -> None:
-    """A folder in the way: an error with a command, and nothing beside it."""
-    path = Path(suite.outside, "report")
-    path.mkdir()
-    result = suite.measure(f"--instrcount-report={kind}:{path}")
+    """A file in the way of its folder: an error with a command, and nothing beside it."""
+    (suite.outside / "report").write_text("")
+    result = suite.measure(f"--instrcount-report={kind}:{suite.outside / 'report' / 'new'}")
     result.stderr.fnmatch_lines(
         ["*cannot be written: *[[]report-write]", f"  fix: *--instrcount-report={kind}:PATH*"]
     )
@@ -122,3 +121,65 @@ def test_markdown(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert "    +99 %  test_it.py:3 test_a\n" in text
     assert summary.read_text() == f"# mine\n\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        (option, name)
+        for option in (
+            "--instrcount-report=json:",
+            "--instrcount-report=html:",
+            "--instrcount-report=markdown:",
+            "--instrcount-report=markdown-append:",
+            "--instrcount-report=speedscope:",
+            "--instrcount-report=collapsed:",
+            "--instrcount-timings-csv=",
+        )
+        for name in ("test_it.py", "link.json", "tox.ini", "folder", "data.txt")
+    ],
+)
+def test_what_a_run_reads_is_not_written_over(project: Project, option: str, name: str) -> None:
+    """Refused before the first test: a test file, a link to one, the ini file, a file of doctests."""
+    project.write(TWO_TESTS + "\ndef test_ran(): open('ran', 'w').close()\n")
+    (project.path / "tox.ini").write_text("[pytest]\n")
+    (project.path / "pytest.ini").unlink(missing_ok=True)
+    (project.path / "folder").mkdir()
+    (project.path / "link.json").symlink_to("test_it.py")
+    (project.path / "data.txt").write_text(">>> 1\n1\n")
+    before = {path: path.read_bytes() for path in project.path.iterdir() if path.is_file()}
+    result = project.measure("--doctest-glob=data.txt", f"{option}{name}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{name}: *; write another path"])
+    after = {path: path.read_bytes() for path in project.path.iterdir() if path.is_file()}
+    assert after == before
+
+
+@pytest.mark.parametrize("what", ["bundle", "keep", "csv", "json"])
+def test_links_and_devices_stay(project: Project, what: str) -> None:
+    """Every output follows a link, and writes to what is no file."""
+    target, link = project.outside / "target.json", project.path / "link.json"
+    link.symlink_to(target)
+    project.write("import pytest\n@pytest.mark.instrcount(max_ir=1)\ndef test_a(): pass\n")
+    option = {
+        "bundle": f"--instrcount-bundle={link}",
+        "keep": f"--instrcount-keep={project.path / 'kept'}",
+        "csv": f"--instrcount-timings-csv={link}",
+        "json": f"--instrcount-report=json:{link}",
+    }[what]
+    project.update()
+    project.valgrind.costs["test_a"] = 50_000
+    if what == "keep":  # one that was kept before became a link
+        project.measure(option)
+        kept = next(
+            each
+            for each in project.path.glob("kept/**/*.callgrind.out")
+            if "baseline" not in each.name and "python" not in each.name
+        )
+        kept.rename(target)
+        kept.symlink_to(target)
+        link = kept
+        target.write_bytes(b"")
+    project.measure(option)
+    assert link.is_symlink()
+    assert target.stat().st_size

@@ -78,8 +78,8 @@ def test_csv(project: Project) -> None:
 def test_a_csv_that_cannot_be_written(project: Project) -> None:
     """All is told first; then exit 4."""
     project.write(TESTS)
-    (project.path / "t.csv").mkdir()
-    result = project.measure("--instrcount-timings-csv=t.csv")
+    (project.path / "file").write_text("")
+    result = project.measure("--instrcount-timings-csv=file/t.csv")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["instrcount: 2 new", "*3 passed*"])
     result.stderr.fnmatch_lines(["*t.csv: * [[]timings-write]", "  fix: *"])

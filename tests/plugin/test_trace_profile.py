@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from fnmatch import fnmatchcase
 
 import pytest
@@ -556,3 +557,31 @@ def test_stale_and_pruned(traced: Project) -> None:
     traced.measure().stdout.fnmatch_lines(["instrcount, calls: 1 stale"])
     traced.measure("--instrcount-prune")
     assert not list(traced.path.glob("instrcount_baselines/**/*.json"))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring is not taken away so")
+@pytest.mark.parametrize("used", ["marker", "fixture"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try: deeper()\n    except RecursionError: pass",
+        "import cProfile; cProfile.run('1')",
+        "import sys; sys.setprofile(None)",
+    ],
+)
+def test_a_trace_that_was_ended_by_its_body_is_an_error(
+    project: Project, used: str, code: str
+) -> None:
+    """The rest of the calls is missing: no gate passes on that."""
+    head = {
+        "marker": "@pytest.mark.trace_profile(max_calls={'*.costly': 0})\ndef test_it(): body()",
+        "fixture": "def test_it(trace_profile):\n    with trace_profile: body()",
+    }[used]
+    project.write(
+        "import pytest\ndef deeper(): deeper()\ndef costly(): pass\n"
+        f"def body():\n    {code}\n    costly()\n{head}\n"
+    )
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*has ended this trace before its end: calls are missing*"])
+    assert "1 passed" not in result.stdout.str()

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.plugin.conftest import FakeValgrind, Project
+from tests.plugin.conftest import TWO_TESTS, FakeValgrind, Project
 
 SUITE = """
 import pytest
@@ -692,3 +692,12 @@ def test_slightly_unsteady_is_said(project: Project) -> None:
     project.update().stdout.fnmatch_lines(
         ["not deterministic, though within the limit: test_a (time.c:clock)"]
     )
+
+
+def test_a_call_that_waits_is_measured_once(project: Project) -> None:
+    """It is said, with its time."""
+    project.write(TWO_TESTS)
+    project.valgrind.altered["test_a"] = {"once": 100.2}
+    result = project.measure()
+    result.stdout.fnmatch_lines(["test_it.py::test_a: measured once: one call takes 100 s"])
+    assert "test_b: measured once" not in result.stdout.str()

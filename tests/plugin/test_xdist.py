@@ -540,3 +540,18 @@ def test_processes_of_multiprocessing(spread: Spread, processes: str) -> None:
             row for name, row in rows.items() if name.endswith(f"of test_it.py::test_pool[{how}]")
         ]
         assert sorted(found) == [["one"], ["two"]]
+
+
+@pytest.mark.valgrind
+@BOTH
+def test_a_collected_file_is_not_written_over(spread: Spread, processes: str) -> None:
+    """Of any kind; whoever collects it, it is refused before a test has run."""
+    text = ">>> open('ran', 'w').close()\n"
+    spread.write("import pytest\n@pytest.mark.instrcount\ndef test_it(): pass\n")
+    (spread.path / "data.txt").write_text(text)
+    for option in ("--instrcount-report=json:data.txt", "--instrcount-timings-csv=data.txt"):
+        result = spread.run(processes, "--doctest-glob=data.txt", "--instrcount", option)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR, result.stdout.str()
+        assert "this run reads that file; write another path" in result.stderr.str()
+        assert (spread.path / "data.txt").read_text() == text
+    assert not (spread.path / "ran").exists()

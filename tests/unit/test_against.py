@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -190,6 +191,44 @@ def test_what_is_to_be_typed_works(shop: Path, ref: str) -> None:
     assert (folder / "shop.py").read_text() == "one"
 
 
+@pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
+def test_partial_clone(shop: Path, left_out: str) -> None:
+    """Nothing is fetched unasked; the cause is named, and the line to type fetches what is missing."""
+    git(shop, "config", "uploadpack.allowFilter", "true")
+    git(shop, "config", "uploadpack.allowAnySHA1InWant", "true")
+    clone = shop.parent / "clone"
+    git(shop, "clone", "--quiet", f"--filter={left_out}", f"file://{shop}", str(clone))
+    repository, folder = find_repository(clone), target(shop)
+    wanted = repository.resolve("HEAD~1")
+    before = state(clone)
+    said = problem("against-tree", repository.check_out, wanted, folder)
+    assert "this is a partial clone, and nothing is fetched unasked" in said
+    if left_out == "tree:0":
+        problem("against-tree", repository.files_of, wanted)
+    assert state(clone) == before
+    subprocess.run(said.partition("fix: ")[2], shell=True, cwd=clone, check=True)
+    again = shop.parent / "again"
+    again.mkdir()
+    repository.check_out(wanted, again)
+    assert (again / "shop.py").read_text() == "one"
+
+
+@pytest.mark.parametrize(
+    "name", ["new\nline", "not-utf-8-\udcff\udcfe", 'quo"te', "back\\slash", "#hash", "ends\n"]
+)
+def test_work_trees_of_any_name(shop: Path, name: str) -> None:
+    """Every byte but two can be in the name of a folder."""
+    moved = shop.rename(shop.parent / name)
+    folder = target(moved)
+    repository = find_repository(moved)
+    assert repository.path == moved
+    repository.check_out(repository.resolve("HEAD~1"), folder)
+    assert (folder / "shop.py").read_text() == "one"
+    told = Told([str(moved)], [], {}, "", None, True, "", Move((), "", ()), str(moved), [], "")
+    told.write(folder / "told.json")
+    assert Told.load(json.loads((folder / "told.json").read_text())) == told
+
+
 def test_branch_that_is_known_by_another_name(shop: Path) -> None:
     git(shop, "branch", "next")
     clone = shop.parent / "clone"
@@ -363,8 +402,6 @@ def test_modules_that_were_built_in_place(tmp_path: Path) -> None:
 
 
 def test_what_is_told_and_answered_comes_through(tmp_path: Path) -> None:
-    import json
-
     move = Move(("/a",), "/b", ("/a/.venv",))
     told = Told(["-v"], ["/x"], {}, "", ["t"], True, pack({"a": 1}), move, "/a", ["p"], "answer")
     told.write(tmp_path / "told.json")

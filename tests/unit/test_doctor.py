@@ -279,20 +279,6 @@ def test_no_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.Monke
     assert check.state == "fail" and check.fix.startswith("TMPDIR=")
 
 
-@pytest.mark.parametrize(
-    ("script", "state"),
-    [("exit 0", "ok"), ("echo 'cannot map the stack' >&2; exit 1", "fail")],
-)
-def test_whether_python_starts(tmp_path: Path, script: str, state: str) -> None:
-    """What Valgrind says last is shown."""
-    fake = tmp_path / "valgrind"
-    fake.write_text(f"#!/bin/sh\n{script}\n")
-    fake.chmod(0o755)
-    check = machine.check_start(str(fake))
-    assert check.state == state
-    assert check.detail == (() if state == "ok" else ("cannot map the stack",))
-
-
 def elf(*kinds: int) -> bytes:
     """A 64-bit file with sections of these types and nothing in them."""
     header = bytearray(64)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_instrcount import facts
+from pytest_instrcount.callgrind.process import state_of
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.facts import (
     Packages,
@@ -74,15 +76,21 @@ def test_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         find_valgrind("valgrind")
 
 
-def test_a_valgrind_that_hangs(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up."""
-
-    def run(*args: Any, **kwargs: Any) -> None:
-        raise subprocess.TimeoutExpired("valgrind", 60)
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(InstrcountError, match=r"does not run: .*timed out.* \[valgrind-broken\]"):
-        find_valgrind(script(""))
+def test_a_valgrind_that_hangs(
+    script: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is not waited for without end, and what it has started ends with it."""
+    monkeypatch.setattr(facts, "_VERSION_SECONDS", 2.0)
+    began = time.monotonic()
+    with pytest.raises(InstrcountError) as caught:
+        find_valgrind(script(f"sleep 300 & echo $! > {tmp_path}/child; wait"))
+    assert caught.value.slug == "valgrind-broken"
+    assert time.monotonic() - began < 100
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 30
+    while state_of(child) not in ("", "Z") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert state_of(child) in ("", "Z")
 
 
 def test_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:

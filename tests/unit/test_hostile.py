@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -24,11 +25,12 @@ from pytest_instrcount.callgrind.outfile import join_dumps
 from pytest_instrcount.callgrind.parse import parse_profile
 from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate import reading
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store
 from pytest_instrcount.gate.calls import CallStore, CallTable
 from pytest_instrcount.gate.limit import parse_count_limit
 from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
-from pytest_instrcount.report import bundle
+from pytest_instrcount.gate.shard import load_shard
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
 from pytest_instrcount.report.shown import render_shown
 from pytest_instrcount.trace.event import Event, EventKind
@@ -256,7 +258,7 @@ def packed(size: int) -> bytes:
 
 def test_a_bundle_that_unpacks_to_far_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is packed is bounded by what it is packed in."""
-    monkeypatch.setattr(bundle, "_LEAST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(reading, "_LEAST_TEXT", 1_000_000)
     path = tmp_path / "b.json.gz"
     path.write_bytes(packed(40_000_000))
     tracemalloc.start()
@@ -431,3 +433,42 @@ def test_a_map_of_somebody_else_is_left(
     assert not list(folder.iterdir())
     (tmp_path / "perf-8.map").write_text("7f20 b py::f:/a.py\n")
     assert trampolines.take_names(8, folder) == folder / "names.8"
+
+
+NESTED = b'{"kind": "pytest-instrcount bundle", "x": [%s]}'
+ROWS = ", ".join(f'"{number:x}": [1, 1]' for number in range(50_000))
+LAYOUT = '{"total": 1, "rows": {}, "callers": {}}'
+SHARD = (
+    '{"kind": "pytest-instrcount shard", "schema": 1, "noisy": [], "tests": {"t": '
+    f'[{{"total": 1, "rows": {{{ROWS}}}, "callers": {{"f": {{{ROWS}}}}}}}, %s]}}}}'
+)
+CHANGED = '{"total": 1, "rows": {"a": [2, 2]}, "callers": {"f": {"a": [2, 2]}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b.json.gz", NESTED % b",".join([b"[]"] * 15_000_000)),
+        ("b.json.gz", NESTED % b",".join([b'{"a":{}}'] * 900_000)),
+        ("b.json.gz", NESTED % b",".join([b'"\xf0\x9f\x98\x80 %d"' % n for n in range(600_000)])),
+        ("b.json.gz", NESTED % (b'"' + b"a" * 40_000_000 + b'"')),
+        ("s.shard", (SHARD % ",".join([LAYOUT] * 30_000)).encode()),
+        ("s.shard", (SHARD % ",".join([CHANGED] * 4)).encode()),
+        ("s.shard", (SHARD % ",".join([CHANGED] * 3_000)).encode()),
+    ],
+)
+def test_small_files_take_little_memory(tmp_path: Path, name: str, text: bytes) -> None:
+    """64 MB, and 150 bytes for each byte of the file, whatever it holds when it is unpacked."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text, 9))
+    del text
+    size = path.stat().st_size
+    load = load_bundle if name.startswith("b") else load_shard
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(InstrcountError):
+            load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 64_000_000 + 150 * size, (peak, size)

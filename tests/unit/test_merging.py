@@ -184,15 +184,15 @@ def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the disk is full in the middle, OUT is as it was."""
     out = tmp_path / "out"
     (out / "k").mkdir(parents=True)
-    rename, calls = os.rename, []
+    replace, calls = os.replace, []
 
     def full(*paths: Any) -> None:
         calls.append(paths)
         if len(calls) == 2:
             raise OSError(28, "No space left on device")
-        rename(*paths)
+        replace(*paths)
 
-    monkeypatch.setattr(os, "rename", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(InstrcountError, match=r"No space left on device \[merge-write\]"):
         add_files(out, {("k", "a.json"): "a", ("k", "n", "b.json"): "b"})
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "k"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,18 @@ def test_a_first_update_stores_what_the_next_one_finds(tmp_path: Path) -> None:
     rulings = Rulings(store, {}, Policy("note", "warn", "note", "all"))
     rulings.rule(again, LIMIT)
     assert not list(rulings.unsettled())
+
+
+@pytest.mark.parametrize("judged", [NAMES[:1], NAMES[:3]])
+def test_baselines_that_were_stored_anew_are_read_again(
+    rulings: Rulings, judged: list[str]
+) -> None:
+    """That of the test that was judged last, too: the other commit is measured again where it moved."""
+    rulings.policy = Policy("note", "warn", "note", "all")
+    for nodeid in judged:
+        rulings.rule(measured(nodeid), LIMIT)
+    other = to_baseline(replace(measured(judged[-1]), total_ir=2000), {})
+    rulings.store.write(other)
+    rulings.read_again(judged)
+    result = rulings.rule(measured(judged[-1]), LIMIT)
+    assert (result.verdict, result.baseline_ir) == (Verdict.improved, 2000)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from pytest_instrcount.callgrind import runs
 
@@ -11,7 +17,8 @@ from pytest_instrcount.callgrind import runs
 def a_run(folder: Path, index: int, pid: int) -> runs.Run:
     """A run whose process has counted: two dumps behind a pilot's three."""
     unused: Any = None
-    run = runs.Run(runs.Test(index, {}), unused, unused, 0.0, "child", folder, {})
+    order: dict[str, Any] = {}
+    run = runs.Run(runs.Test(index, order), unused, unused, 0.0, "child", folder, {})
     run.parent = type("Process", (), {"pid": pid})()
     run.counter, run.wanted_dumps = pid, [3, 4]
     for number in range(1, 6):
@@ -29,3 +36,48 @@ def test_dumps_outlive_their_process_id(tmp_path: Path) -> None:
     kept = [[Path(path).read_text() for path in run.counted_dumps] for run in (first, second)]
     assert kept == [["7 4", "7 5"], ["8 4", "8 5"]]
     assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("work", "pilot", "chosen", "once"),
+    [
+        ((5.0, 5.5), True, (0, 1), 100.0),  # it sleeps
+        ((5.0, 104.9), True, (20, 3), 0.0),  # it is at work, or the machine is loaded
+        ((5.0, 5.5), False, (20, 3), 0.0),  # a baseline has said how often
+        ((None, None), True, (20, 3), 0.0),  # a kernel that does not say
+    ],
+)
+def test_what_waits_is_not_repeated(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    work: tuple[float | None, float | None],
+    pilot: bool,
+    chosen: tuple[int, int],
+    once: float,
+) -> None:
+    """By the time of its pilot, in which it neither ran nor stood in line for a processor."""
+    told: list[bytes] = []
+    line = SimpleNamespace(socket=SimpleNamespace(sendall=told.append))
+    run = a_run(tmp_path, 1, pid=300)
+    run.parent.channel = line  # type: ignore[assignment]
+    known = (None, None) if pilot else chosen
+    run.test.order |= {"pilot": pilot, "warmup": known[0], "calls": known[1]}
+    clock, at_work = iter([50.0, 150.0]), iter(work)
+    monkeypatch.setattr(runs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(runs, "seconds_at_work", lambda pid: next(at_work))
+    monkeypatch.setattr(runs, "read_pilot", lambda dumps: 300_000)
+    run.times = defaultdict(float)
+    clock = iter([0.0, 50.0, 0.0, 150.0])
+    run.take({"kind": "pilot", "pid": "300", "warmup": None, "calls": None}, {})
+    run.take({"kind": "ask"}, {})
+    assert (run.chosen, run.once) == (chosen, once)
+    assert len(told) == 1
+
+
+def test_time_at_work() -> None:
+    """Of a process that sleeps it stands still."""
+    before = runs.seconds_at_work(os.getpid())
+    time.sleep(1.0)
+    after = runs.seconds_at_work(os.getpid())
+    assert before is None or 0 <= after - before < 0.9  # type: ignore[operator]
+    assert runs.seconds_at_work(-1) is None

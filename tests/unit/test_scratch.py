@@ -125,3 +125,16 @@ def test_all_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         take_scratch()
     for each in taken:
         give_up(each)
+
+
+def test_all_names_are_taken(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes that hold them are named: to end all of a name would end healthy runs, too."""
+    monkeypatch.setattr(scratch, "_MOST_RUNS", 2)
+    taken = [take_scratch(), take_scratch()]
+    with pytest.raises(InstrcountError) as caught:
+        take_scratch()
+    assert str(os.getpid()) in caught.value.fix
+    assert "pkill" not in caught.value.fix
+    for each in taken:
+        each.remove()
+        give_up(each)

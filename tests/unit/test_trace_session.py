@@ -9,8 +9,9 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace import own
 from pytest_instrcount.trace.backends import choose_backend
 from pytest_instrcount.trace.columns import Flag
+from pytest_instrcount.trace.fold import Contexts
 from pytest_instrcount.trace.monitoring import TOOL_IDS, take_tool
 from pytest_instrcount.trace.tracer import TraceOptions, Tracer, trace_call
 from tests.unit.tracing import (
@@ -421,3 +423,104 @@ def test_our_own_frames_are_left_out(backend: str, mode: str) -> None:
     tree = trace(body, backend=backend, mode=mode, c_calls=True)
     assert shown(tree) == ["body", "  leaf", "  <lambda>", "    leaf"]
     assert tree.columns.stats.unmatched_exits == 0
+
+
+def drops_by_recursion() -> None:
+    def deeper() -> None:
+        deeper()
+
+    with contextlib.suppress(RecursionError):
+        deeper()
+    leaf()
+
+
+def drops_by_cprofile() -> None:
+    profile = cProfile.Profile()
+    profile.enable()
+    leaf()
+    profile.disable()
+    leaf()
+
+
+def drops_by_setprofile() -> None:
+    sys.setprofile(None)
+    leaf()
+
+
+def takes_over() -> None:
+    sys.setprofile(lambda frame, event, argument: None)
+    leaf()
+
+
+@pytest.mark.parametrize(
+    "body", [drops_by_recursion, drops_by_cprofile, drops_by_setprofile, takes_over]
+)
+@pytest.mark.parametrize("mode", ["counts", "tree"])
+def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> None:
+    """What was called after it is missing: there is no trace, and the next one is whole."""
+    tracer = Tracer(TraceOptions(mode=mode, backend="setprofile"))
+    tracer.start()
+    body()
+    with pytest.raises(InstrcountError) as caught:
+        tracer.stop()
+    assert caught.value.slug == "tracer-lost"
+    assert "calls are missing" in str(caught.value)
+    with pytest.raises(InstrcountError):
+        tracer.stop()
+    assert sys.getprofile() is None
+    _, columns = trace_call(TraceOptions(backend="setprofile"), leaf)
+    assert len(columns)
+
+
+@pytest.mark.skipif(monitoring is None, reason="sys.monitoring is there from Python 3.12 on")
+@pytest.mark.parametrize("frees", [True, False])
+def test_a_tool_of_monitoring_that_is_gone(*, frees: bool) -> None:
+    """A body that empties the tools of others, as some debuggers do."""
+    tracer = Tracer(TraceOptions(backend="monitoring"))
+    tracer.start()
+    for tool in TOOL_IDS:
+        if monitoring.get_tool(tool) is not None:
+            monitoring.set_events(tool, 0)
+            if frees:
+                monitoring.free_tool_id(tool)
+    leaf()
+    with pytest.raises(InstrcountError) as caught:
+        tracer.stop()
+    assert caught.value.slug == "tracer-lost"
+    with Tracer(TraceOptions(backend="monitoring")) as again:
+        leaf()
+    assert again.tree.calls("*leaf") == 1
+
+
+@each_backend
+def test_time_of_folding_is_nobodys(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call in which the trace makes room for itself takes as long as without that."""
+    slept = 0.0
+    really = Contexts.absorb
+
+    def slow(self: Contexts, *args: Any) -> Any:
+        nonlocal slept
+        before = time.perf_counter()
+        time.sleep(0.2)
+        slept += time.perf_counter() - before
+        return really(self, *args)
+
+    monkeypatch.setattr(Contexts, "absorb", slow)
+
+    def outer() -> None:
+        for _ in range(2_000):
+            leaf()
+
+    options: Any = {"mode": "tree", "backend": backend, "max_events": 500}
+    with Tracer(TraceOptions(**options)) as tracer:
+        began = time.perf_counter()
+        outer()
+        elapsed, within = time.perf_counter() - began, slept
+    columns = tracer.columns
+    assert columns.stats.truncated and within > 0.8
+    (row,) = (
+        row
+        for row in range(len(columns))
+        if columns.keys[columns.key[row]].qualname.endswith("outer")
+    )
+    assert columns.ns(row) / 1e9 <= elapsed - within

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pytest_instrcount.atomic import replacing
+from pytest_instrcount.atomic import writing
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.export.bounds import Bounds, nothing_to_export
 from pytest_instrcount.trace.export.chrome import chrome_chunks
@@ -112,7 +112,7 @@ def write_chunks(path: str | os.PathLike[str], chunks: Iterable[str | bytes]) ->
     target = Path(path)
     try:
         with ExitStack() as stack:
-            file = stack.enter_context(replacing(target))
+            file = stack.enter_context(writing(target))
             if target.suffix == ".gz":
                 # no name and no time within: equal events make equal files
                 packed = gzip.GzipFile("", "wb", 6, file, mtime=0)

@@ -1,0 +1,49 @@
+"""Why no zygote can be had: whose failure it is, and what to type."""
+
+from __future__ import annotations
+
+import re
+import resource
+from pathlib import Path
+from typing import Literal
+
+_PACKAGE = str(Path(__file__).parents[1])
+_FRAME = re.compile(r'File "([^"]+)", line \d+')
+
+REPORT = "pytest --instrcount --instrcount-debug=DIR    (then report it, with what is in DIR)"
+
+
+def whose_failure(said: str) -> Literal["plugin", "project", "valgrind"]:
+    r"""Who failed, by what was said last: a traceback is by Python, which Valgrind has started.
+
+    >>> whose_failure('File "/shop/conftest.py", line 3, in <module>\\nNameError: x')
+    'project'
+    >>> whose_failure("valgrind: failed to start tool 'callgrind'")
+    'valgrind'
+    """
+    frames = _FRAME.findall(said)
+    if frames:
+        return "plugin" if frames[-1].startswith(f"{_PACKAGE}/") else "project"
+    return "project" if said.startswith("pytest ended with") else "valgrind"
+
+
+def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
+    """What to say of a zygote that does not start, or stay alive, and what to type."""
+    whose = whose_failure(said)
+    if whose == "plugin":
+        return f"pytest-instrcount itself failed {place}: {said}", REPORT
+    why = f"pytest cannot run {place} here: {said}"
+    if whose == "project" or not valgrind:
+        return why, "pytest    (without --instrcount: does it start?)"
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        return why, "ulimit -v unlimited    (the limit is too low for Valgrind)"
+    return why, "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
+
+
+def broken_supervisor(said: str) -> tuple[str, str]:
+    """What to say of a supervisor that has ended, and what to type."""
+    if whose_failure(said) == "plugin":
+        return f"pytest-instrcount itself failed, beside Valgrind\n{said}", REPORT
+    why = f"the process that watches over Valgrind ended\n{said}".strip()
+    return why, "run again; if it happens again, report it with the lines above"
