@@ -16,6 +16,7 @@ from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.child_spec import ChildSpec
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
+from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.ledger import parse_reason
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
@@ -74,6 +75,8 @@ class Settings:
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
+    #: causes for which a test may miss the comparison with its baseline
+    allow: frozenset[Cause] = frozenset()
     #: what is measured in the place of baselines
     against: Base | None = None
     #: what plugins wish of the processes that measure
@@ -83,6 +86,16 @@ class Settings:
     def missing_fails(self) -> bool:
         """Whether a test without a baseline fails the run: in CI, unless said otherwise."""
         return self.missing == "fail" or (self.missing == "auto" and self.ci)
+
+    @property
+    def incomparable_fails(self) -> bool:
+        """Whether baselines of another environment fail the run: in CI, unless said otherwise."""
+        return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci)
+
+    @property
+    def strict(self) -> bool:
+        """Whether each test that has a baseline is to be compared: by a gate in CI."""
+        return self.ci and not self.update and not self.prune
 
 
 class Given:
@@ -175,6 +188,11 @@ def load_settings(config: pytest.Config) -> Settings:
     except INI_ERRORS as error:
         variables = []
         given.mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
+    allow = frozenset[Cause]()
+    try:
+        allow = parse_causes(config.getini("instrcount_allow"))
+    except INI_ERRORS as error:
+        given.mistakes.append(f"instrcount_allow: {error}")
     settings = Settings(
         active=bool(given.value("instrcount") or update or prune),
         update=update,
@@ -207,6 +225,7 @@ def load_settings(config: pytest.Config) -> Settings:
         let_through=tuple(variables),
         verbosity=verbosity,
         ci=in_ci(os.environ),
+        allow=allow,
     )
     given.raise_mistakes()
     return settings

@@ -49,7 +49,7 @@ from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
-from pytest_instrcount.fixture import InstrCount
+from pytest_instrcount.fixture import InstrCount, remarks_of
 from pytest_instrcount.stash import BENCHMARK, COUNTING, INSIDE
 
 #: A thread that waits for the interpreter asks for it after so long. In 5 ms, as it is elsewhere,
@@ -376,6 +376,7 @@ class TestChild:
         self._group: str | None = None
         self._extra_info: Message = {}
         self._unused = False
+        self._benchmark: Any = None
         self._fixture: InstrCount | None = None
         self._count_last: Callable[[], None] | None = None
 
@@ -439,6 +440,7 @@ class TestChild:
             "group": self._group,
             "extra_info": self._extra_info,
             "unused": self._unused,
+            "remarks": remarks_of(self._fixture, self._benchmark),
         }
 
     def _trampolines(self, scratch: str) -> Trampolines:
@@ -471,7 +473,7 @@ class TestChild:
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         counter = self._counter
-        benchmark = item.stash.get(BENCHMARK, None)
+        benchmark = self._benchmark = item.stash.get(BENCHMARK, None)
         if benchmark is not None and benchmark.group is not None:
             self._group = str(benchmark.group)
         if benchmark is not None and benchmark.extra_info:

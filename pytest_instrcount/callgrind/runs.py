@@ -104,6 +104,8 @@ class Run:
     #: Which address stands for which Python function, where that was asked for.
     names: list[str] = field(default_factory=list)
     problem: str = ""
+    #: how many processes the counted call started and waited for; None if it did neither
+    offspring: int | None = None
 
     @property
     def pid(self) -> int:
@@ -125,6 +127,8 @@ class Run:
             self.note_count(message["iterations"], apart=message["apart"])
         elif message["kind"] == "problem":
             self.problem = message["why"]
+        elif message["kind"] == "offspring":
+            self.offspring = message["number"]
         elif message["kind"] == "presentation":
             self.channel.send(presentation)
         else:

@@ -520,7 +520,7 @@ class Supervisor:
             result |= {"isolation": "process" if run.file.only else "fork"}
             result |= {"threads": test.threads, "counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
-            result |= {"problem": run.problem or result["problem"]}
+            result |= {"problem": run.problem or result["problem"], "offspring": run.offspring}
             self.outbox.send({"kind": "result", "index": test.index, "result": result})
         elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
             test.suspect = test.suspect or status is None
