@@ -333,6 +333,14 @@ class Counting:
         remarks = list(result["remarks"])
         if result["offspring"] is not None:
             remarks.append(describe_offspring(result["offspring"]))
+        if result["threads"]:
+            alive = "; ".join(result["threads"])
+            remarks.append(f"threads were alive, so it had a process of its own: {alive}")
+        if result["beside"]:
+            alive = "; ".join(result["beside"])
+            remarks.append(
+                f"counted without threads that are alive now, as its baseline was: {alive}"
+            )
         self._findings.remark(item.nodeid, remarks)
         if result["unused"]:
             why = "never calls benchmark, so nothing was measured"
@@ -391,10 +399,6 @@ class Counting:
                 "this Python has no symbols, so its allocations cannot all be counted",
                 "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
                 "max_allocs_delta out",
-            )
-        if result["threads"]:
-            self._findings.note(
-                f"{item.nodeid}: threads were alive, so it had a process of its own"
             )
         ruling = self._findings.rule(measurement, *limits)
         self._note_measured(item, result=ruling)

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.launch import out_of_time
 from pytest_instrcount.errors import InstrcountError
 
@@ -162,7 +163,7 @@ def compile_program(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**variables, "TMPDIR": str(folder / "tmp")},
+            env={**variables, "TMPDIR": temporary_folder(str(folder))},
             timeout=seconds,
             check=False,
         )

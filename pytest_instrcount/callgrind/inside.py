@@ -43,7 +43,7 @@ from pytest_instrcount.callgrind.child import (
     without_middle,
 )
 from pytest_instrcount.callgrind.collect import only_collect
-from pytest_instrcount.callgrind.command import CHILD_VARIABLE
+from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.layout import disturb
 from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
@@ -166,7 +166,7 @@ class Zygote:
         gc.freeze()
         self._line.channel.adopt()
         self._line.channel.send(
-            {"kind": "ready", "threads": thread_count(), "compiled": self._loader.compiled}
+            {"kind": "ready", "compiled": self._loader.compiled, **threads_alive()}
         )
         line = serve(self._line)
         try:
@@ -221,12 +221,23 @@ class Zygote:
                 "kind": "collected",
                 "ids": list(child.items),
                 "problem": "\n".join([*listener.problems, why]).strip(),
-                "threads": thread_count(),
+                **threads_alive(),
                 "compiled": self._loader.compiled,
                 "modules": top_level_modules(0),
             }
         )
         return child
+
+
+def threads_alive() -> Message:
+    """How many there are, and of more than one who the others are."""
+    number = thread_count()
+    if number == 1:
+        return {"threads": 1, "started": []}
+    from pytest_instrcount.callgrind.threads import describe_threads, fork_all_the_same
+
+    fork_all_the_same()
+    return {"threads": number, "started": describe_threads()}
 
 
 def described(error: BaseException) -> str:
@@ -387,7 +398,9 @@ class TestChild:
         self._channel = channel
         self._order = order = channel.receive()
         item = self.items[order["nodeid"]]
-        self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
+        self._prepare_process(
+            order["child"], os.path.join(temporary_folder(scratch), order["child"])
+        )
         if not self._rehearses:
             keep_last_words(scratch, order["child"])
         self._counter = Counter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +30,8 @@ class Test:
     tries: int = 0
     recompiled: bool = False
     threads: bool = False
+    #: who the threads were that kept it from being forked
+    started: Sequence[str] = ()
     #: Whether it went down with others, and may have been the cause.
     suspect: bool = False
     #: What killed the zygote under it, the last time.

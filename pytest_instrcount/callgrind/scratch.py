@@ -17,13 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.errors import InstrcountError
 
 _MOST_RUNS = 1000
 #: A killed process is gone after that long, on a loaded machine, too.
 _LAST_MOMENT_SECONDS = 10.0
-#: What is in it from the start.
-FOLDERS = ("dumps", "tmp")
+
+
+def folders_in(path: Path) -> tuple[str, str]:
+    """What is in the folder of a run from the start, by name."""
+    return "dumps", os.path.basename(temporary_folder(str(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,14 @@ def restore(scratch: Scratch) -> Scratch:
     be made.
     """
     if not _is_ours(scratch.path, scratch.lock):
-        lock = lock_folder(scratch.path, FOLDERS)
+        lock = lock_folder(scratch.path, folders_in(scratch.path))
         if lock is None:
             raise InstrcountError(
                 "scratch", f"{scratch.path} is another run's now", "run again: pytest --instrcount"
             )
         os.close(scratch.lock)
         scratch = Scratch(scratch.path, lock)
-    for name in FOLDERS:
+    for name in folders_in(scratch.path):
         (scratch.path / name).mkdir(mode=0o700, exist_ok=True)
     return scratch
 
@@ -81,7 +85,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
     end = time.monotonic() + _LAST_MOMENT_SECONDS
     while os.path.lexists(path):
         with contextlib.suppress(OSError):
-            lock = lock_folder(path, FOLDERS)
+            lock = lock_folder(path, folders_in(path))
             if lock is not None:
                 Scratch(path, lock).remove()
                 os.close(lock)
@@ -98,11 +102,11 @@ def take_scratch() -> Scratch:
 
     Raises InstrcountError ``scratch`` if none can be made.
     """
-    parent = Path(tempfile.gettempdir())
+    parent = Path(os.path.realpath(tempfile.gettempdir()))  # as pytest has it, and as long
     for number in range(_MOST_RUNS):
         path = parent / f"instrcount-{os.getuid():010}-{number:03}"
         try:
-            lock = lock_folder(path, FOLDERS)
+            lock = lock_folder(path, folders_in(path))
         except OSError as error:
             raise InstrcountError(
                 "scratch",

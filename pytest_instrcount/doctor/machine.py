@@ -17,6 +17,7 @@ import pytest_instrcount
 from pytest_instrcount import facts
 from pytest_instrcount.callgrind.command import FIXED, child_environment, valgrind_command
 from pytest_instrcount.callgrind.requests import MACHINES, load_requests
+from pytest_instrcount.callgrind.scratch import folders_in
 from pytest_instrcount.doctor.check import Check
 from pytest_instrcount.doctor.project import Project
 from pytest_instrcount.doctor.symbols import has_symbols, interpreter_file
@@ -133,7 +134,7 @@ def check_start(valgrind: str) -> Check:
     """Whether this Python starts under Callgrind."""
     with tempfile.TemporaryDirectory(prefix="instrcount-doctor-") as name:
         folder = Path(name)
-        for each in ("dumps", "tmp"):
+        for each in folders_in(folder):
             (folder / each).mkdir()
         log = folder / "log"
         command = [*valgrind_command(valgrind, folder, log), sys.executable, "-S", "-c", "pass"]

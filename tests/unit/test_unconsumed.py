@@ -109,15 +109,15 @@ def test_a_value(target: Callable[[], object]) -> None:
 def test_what_the_test_passed_in() -> None:
     """Is handed back as it is: by an argument, a keyword, or the function that knew it before."""
     made = generate()
-    calls: tuple[Callable[[InstrCount], object], ...] = (
-        lambda fixture: fixture(lambda it: it, made),
-        lambda fixture: fixture(lambda *, it: it, it=made),
-        lambda fixture: fixture(lambda: made),
-    )
-    for call in calls:
-        recorder = Recorder()
-        assert call(InstrCount(NODEID, recorder)) is made
-        assert recorder.calls
+
+    def hand_back(given: Iterator[int]) -> Iterator[int]:
+        return given
+
+    recorder = Recorder()
+    assert InstrCount(NODEID, recorder)(hand_back, made) is made
+    assert InstrCount(NODEID, recorder)(hand_back, given=made) is made
+    assert InstrCount(NODEID, recorder)(lambda: made) is made
+    assert len(recorder.calls) == 3
     assert list(made) == [0, 1, 2]
 
 
