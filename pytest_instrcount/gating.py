@@ -16,6 +16,7 @@ from pytest_instrcount.asking import tell
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler, git_commit
 from pytest_instrcount.commands import Commands
+from pytest_instrcount.drift import age_and_drift
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store
@@ -181,6 +182,10 @@ class Gate:
             self._report_verdict(budget.nodeid, budget_word(budget), text)
         findings.notes += keeper.notes()
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
+        if not (settings.update or settings.against or OTHER_SIDE in self._config.stash):
+            results = self._rulings.results.values()
+            for line in age_and_drift(self._rulings.store, results, self._rulings.environment):
+                findings.note(line)
         if settings.prune:
             self._prune(stale)
         for result in self._rulings.results.values():
