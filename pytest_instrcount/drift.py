@@ -13,6 +13,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.schema import parse_baseline
 from pytest_instrcount.git import run_git, work_tree
 from pytest_instrcount.report.words import percent
@@ -22,18 +23,17 @@ _MOST_NAMES = 3
 _MOST_READ = 100
 
 
-def age_and_drift(
-    store: Store, results: Iterable[TestResult], environment: Mapping[str, str]
-) -> list[str]:
+def age_and_drift(rulings: Rulings) -> list[str]:
     """What git's log says of the baselines that a run compared with; nothing without git or its log."""
-    compared = [result for result in results if result.delta is not None]
+    store = rulings.store
+    compared = [result for result in rulings.results.values() if result.delta is not None]
     tree = work_tree(store.folder)
     if not compared or tree is None:
         return []
     try:
         if run_git(tree, "rev-parse", "--is-shallow-repository").strip() == b"true":
             return []
-        return [*_age(tree, store.folder), *_drift(tree, store, compared, environment)]
+        return [*_age(tree, store.folder), *_drift(tree, store, compared, rulings.environment)]
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
 

@@ -26,7 +26,7 @@ from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.ledger import COMMIT_DIGITS
 from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
-from pytest_instrcount.gate.rulings import Policy, Result, Rulings
+from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.gate.updating import updating
 from pytest_instrcount.keeping import Keeper
@@ -42,7 +42,7 @@ from pytest_instrcount.saying import say
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import OTHER_SIDE
-from pytest_instrcount.uncompared import place_of, settle_left, settle_remarks
+from pytest_instrcount.uncompared import judged_by, place_of, settle_left, settle_remarks
 from pytest_instrcount.unobeyed import unobeyed
 
 #: In the place of the command that stores a count.
@@ -151,8 +151,10 @@ class Gate:
                     findings.note(self._write_shard(self._rulings.shard))
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
-        elsewhere: list[TestResult | CallsResult] = []
-        for result in self._failing(self._rulings.failing(), elsewhere):
+        whole = self._selection.knows_all()
+        tests = judged_by(self._rulings.failing(), whole=whole)
+        traces = judged_by(self._calls.failing(), whole=whole)
+        for result in tests:
             if result.verdict is Verdict.failed:  # told already, as an error
                 self._bundle(result, render_failure(result, ""))
                 continue
@@ -168,11 +170,14 @@ class Gate:
             if result.cause is not Cause.environment:
                 self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
             self._bundle(result, lines)
-        for calls in self._failing(self._calls.failing(), elsewhere):
+        for calls in traces:
             lines = render_calls_failure(calls, self._accept(calls.nodeid))
             if calls.cause is not Cause.environment:
                 self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
-            self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+            if calls.verdict is not Verdict.stale:
+                self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+        elsewhere: list[TestResult | CallsResult] = [*tests, *traces]
+        elsewhere = [each for each in elsewhere if each.cause is Cause.environment]
         if elsewhere:
             number = len(self._rulings.results.keys() | self._calls.results.keys())
             lines = render_other_environment(elsewhere, number, self._update_command())
@@ -183,9 +188,7 @@ class Gate:
         findings.notes += keeper.notes()
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
         if not (settings.update or settings.against or OTHER_SIDE in self._config.stash):
-            results = self._rulings.results.values()
-            for line in age_and_drift(self._rulings.store, results, self._rulings.environment):
-                findings.note(line)
+            findings.notes += age_and_drift(self._rulings)
         if settings.prune:
             self._prune(stale)
         for result in self._rulings.results.values():
@@ -199,15 +202,6 @@ class Gate:
                 "instrcount: this run compared no test with a baseline, and CI is set "
                 f"[nothing-compared]\n  fix: {fix}"
             )
-
-    def _failing(self, failing: list[Result], elsewhere: list[Any]) -> list[Result]:
-        """What fails the run. Stale is judged by a run that knows all tests; what is of another
-        environment is added to ``elsewhere``, for one failure.
-        """
-        if not self._selection.knows_all():
-            failing = [each for each in failing if each.verdict is not Verdict.stale]
-        elsewhere += [each for each in failing if each.cause is Cause.environment]
-        return failing
 
     @property
     def _unit(self) -> str:
@@ -340,13 +334,5 @@ class Gate:
         """The command that accepts what this run has measured; "" where nothing is stored."""
         if self._settings.against:
             return ""
-        found: dict[str, list[Verdict]] = {}
-        for result in self._rulings.results.values():
-            if not result.written:
-                typed = self._commands.typed(result.nodeid)
-                found.setdefault(typed, []).append(result.verdict)
-        for calls in self._calls.results.values():
-            if not calls.written:  # no update settles a ceiling
-                verdict = Verdict.failed if calls.too_many else calls.verdict
-                found.setdefault(self._commands.typed(calls.nodeid), []).append(verdict)
-        return self._commands.accept_run(found)
+        results = self._rulings.results.values(), self._calls.results.values()
+        return self._commands.accept_results(*results)

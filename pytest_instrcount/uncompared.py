@@ -15,6 +15,7 @@ from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Result
 from pytest_instrcount.report.causes import named
 from pytest_instrcount.selection import Selection
 
@@ -91,6 +92,11 @@ def settle_left(
         if nodeids:
             what = one if len(nodeids) == 1 else many.format(len(nodeids))
             findings.note(f"{what}: {named(nodeids)}")
+
+
+def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
+    """What fails a run: only a ``whole`` one, which knows all tests, judges what is stale."""
+    return [each for each in failing if whole or each.verdict is not Verdict.stale]
 
 
 def settle_remarks(findings: Findings) -> None:

@@ -15,6 +15,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Policy, Rulings
 
 NODEID = "test_a.py::test_x"
 FACTS = {"valgrind": "3.19.0"}
@@ -51,7 +52,9 @@ class Repository:
 
     def said(self, ir: int) -> list[str]:
         result = TestResult(NODEID, Verdict.unchanged, ir, ir, Fraction(0), parse_limit("1%"))
-        return age_and_drift(self.store, [result], FACTS)
+        rulings = Rulings(self.store, FACTS, Policy("note", "warn", "note", None))
+        rulings.results[NODEID] = result
+        return age_and_drift(rulings)
 
 
 @pytest.fixture
@@ -61,8 +64,11 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_nothing_without_git(tmp_path: Path) -> None:
     """Neither an error nor a line."""
-    result = TestResult(NODEID, Verdict.unchanged, 1, 1, Fraction(0), parse_limit("1%"))
-    assert age_and_drift(Store(tmp_path, "cp311"), [result], FACTS) == []
+    rulings = Rulings(Store(tmp_path, "cp311"), FACTS, Policy("note", "warn", "note", None))
+    rulings.results[NODEID] = TestResult(
+        NODEID, Verdict.unchanged, 1, 1, Fraction(0), parse_limit("1%")
+    )
+    assert age_and_drift(rulings) == []
 
 
 def test_age(repository: Repository) -> None:
