@@ -78,7 +78,7 @@ class Environment:
         return done.stdout
 
     def pip(self, *args: str) -> str:
-        return self.call("-m", "pip", "--disable-pip-version-check", "-q", *args)
+        return self.call("-m", "pip", "--disable-pip-version-check", *args)
 
     def installed(self) -> dict[str, str]:
         """Name -> version of each package, but for the one of this checkout."""

@@ -227,6 +227,9 @@ def load_settings(config: pytest.Config) -> Settings:
         ci=in_ci(os.environ),
         allow=allow,
     )
+    natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]
+    if natively and settings.active and settings.strict:
+        given.mistakes.append("--pdb, --trace: nothing is measured with them, and CI is set")
     given.raise_mistakes()
     return settings
 

@@ -233,6 +233,17 @@ def test_a_wrong_word(suite: Project) -> None:
     )
 
 
+@pytest.mark.parametrize("option", ["--pdb", "--trace"])
+def test_a_gate_that_measures_nothing(
+    suite: Project, in_ci: Callable[[], None], option: str
+) -> None:
+    """In CI, an option under which tests run natively ends the run before the first."""
+    in_ci()
+    result = suite.measure(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--pdb, --trace: nothing is measured with them, and CI is set"])
+
+
 # --- who knows all tests ------------------------------------------------------------------------
 
 
