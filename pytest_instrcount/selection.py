@@ -48,6 +48,8 @@ class Selection:
         self._ignored: set[str] = set()
         self._collected: set[str] = set()
         self._broken: set[str] = set()
+        #: id() of an item -> what it was called when it was collected, before --dist=loadgroup
+        self._called: dict[int, str] = {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the collectors that worked."""
@@ -64,11 +66,13 @@ class Selection:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note each test, whatever becomes of it."""
         self._collected.add(item.nodeid)
+        self._called[id(item)] = item.nodeid
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what plugins have left out without a word, as some that make shards do."""
-        present = {item.nodeid for item in session.items}
+        present = {self._called.get(id(item), item.nodeid) for item in session.items}
+        self._called.clear()
         self._deselected |= self._collected - present - self._ignored
 
     def facts(self) -> dict[str, frozenset[str]]:

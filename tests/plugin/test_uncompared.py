@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_instrcount import cli
+from pytest_instrcount.selection import Selection
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -302,3 +305,18 @@ def test_shards_are_judged_by_merge(
         each for each in json.loads(Path(into).read_text())["tests"] if each["verdict"] == "stale"
     ]
     assert entry["cause"] == cause
+
+
+def test_ids_that_xdist_changes(pytester: pytest.Pytester) -> None:
+    """``--dist=loadgroup`` adds groups to the ids of tests: none of them was left out."""
+    selection = Selection(pytester.parseconfig())
+    item: Any = SimpleNamespace(nodeid="test_it.py::test_a")
+    selection.pytest_itemcollected(item)
+    item.nodeid += "@group"
+    session: Any = SimpleNamespace(items=[item])
+    selection.pytest_collection_finish(session)
+    assert selection.knows_all()
+    session.items = []
+    selection.pytest_itemcollected(item)
+    selection.pytest_collection_finish(session)
+    assert not selection.knows_all()
