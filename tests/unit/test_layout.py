@@ -21,7 +21,7 @@ ROOMS = (
     {"session"},
     {"counting", "gating"},
     {"tracing.run"},
-    {"planning", "preparing", "ending"},
+    {"planning", "preparing", "ending", "uncompared", "drift"},
     {"measuring", "starting", "blaming", "bundling", "against", "merging", "comparing", "looking"},
     {"accounting"},
     {"findings"},
@@ -49,6 +49,7 @@ ROOMS = (
     {"counts"},
     {"callgrind"},
     {"fixture"},
+    {"unconsumed"},
     {"options", "stash", "hookspec"},
     {"account"},
     {"atomic", "body", "errors", "git", "subtests", "unobeyed"},
@@ -56,6 +57,7 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "uncompared",
     "accounting",
     "backend",
     "bytecode.run",
