@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_instrcount.gate.gate import Verdict, should_write
+from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, should_write
 
 UPDATE = "--instrcount-update-baseline"
 _POLICY = "--instrcount-update-policy"
@@ -142,7 +142,7 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     """
     accepted = [test for test, found in verdicts.items() if not _SETTLED.issuperset(found)]
     settled = [test for test, found in verdicts.items() if _SETTLED.issuperset(found)]
-    others = [test for test in settled if not _NEVER_WRITTEN.issuperset(verdicts[test])]
+    others = [test for test in settled if not NEVER_WRITTEN.issuperset(verdicts[test])]
     if not typed.selects and not others:
         return _command(typed, typed.needed(selecting=True), "all", ())
     if accepted and len(accepted) <= _MOST_NAMES:
@@ -157,8 +157,7 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     return _command(typed, typed.needed(selecting=True), policy, ())
 
 
-_NEVER_WRITTEN = frozenset({Verdict.failed, Verdict.nondeterministic, Verdict.stale})
-_SETTLED = _NEVER_WRITTEN | {Verdict.unchanged}
+_SETTLED = NEVER_WRITTEN | {Verdict.unchanged}
 
 
 def _narrowest(verdicts: Collection[Verdict]) -> str:

@@ -14,6 +14,7 @@ import pytest_instrcount
 from pytest_instrcount.comparing import compare_paths
 from pytest_instrcount.doctor.command import add_doctor
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.keeping import keep_bundled
 from pytest_instrcount.looking import baseline_folder, show_history, show_stored
@@ -179,14 +180,25 @@ def _add_merge(commands: Commands) -> None:
             default=choices[0],
             help=f"of reports: {help_} (default: {choices[0]})",
         )
+    merge.add_argument(
+        "--allow",
+        action="append",
+        choices=ALLOWABLE,
+        default=[],
+        help="of reports: why a test may miss the comparison with its baseline in CI",
+    )
     merge.set_defaults(run=_merge)
 
 
 def _merge(chosen: argparse.Namespace) -> Said:
-    missing = chosen.missing
+    strict = in_ci(os.environ)
+    missing, incomparable = chosen.missing, chosen.incomparable
     if missing == "auto":
-        missing = "fail" if in_ci(os.environ) else "note"
-    return merge(chosen.into, chosen.inputs, Judging(missing, chosen.incomparable, chosen.improved))
+        missing = "fail" if strict else "note"
+    if incomparable == "auto":
+        incomparable = "fail" if strict else "warn"
+    judging = Judging(missing, incomparable, chosen.improved, strict, parse_causes(chosen.allow))
+    return merge(chosen.into, chosen.inputs, judging)
 
 
 def _show(chosen: argparse.Namespace) -> Said:

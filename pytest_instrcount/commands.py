@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from pytest_instrcount.accepting import accept_run, accept_tests, measure_tests
 from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import CallsResult, TestResult
 from pytest_instrcount.settings import load_command_line
 
 
@@ -26,8 +27,16 @@ class Commands:
             return nodeid
         return os.path.relpath(config.rootpath / file, config.invocation_params.dir) + colons + test
 
-    def accept_run(self, found: Mapping[str, list[Verdict]]) -> str:
-        """The command that accepts what a run has measured: typed test -> its verdicts."""
+    def accept_results(self, tests: Iterable[TestResult], traces: Iterable[CallsResult]) -> str:
+        """The command that accepts what is not stored of these results."""
+        found: dict[str, list[Verdict]] = {}
+        for result in tests:
+            if not result.written:
+                found.setdefault(self.typed(result.nodeid), []).append(result.verdict)
+        for calls in traces:
+            if not calls.written:  # no update settles a ceiling
+                verdict = Verdict.failed if calls.too_many else calls.verdict
+                found.setdefault(self.typed(calls.nodeid), []).append(verdict)
         return accept_run(load_command_line(self._config), found)
 
     def accept(self, nodeid: str) -> str:

@@ -29,6 +29,7 @@ _ORDER = (
     Verdict.nondeterministic,
     Verdict.failed,
     Verdict.incomparable,
+    Verdict.uncounted,
     Verdict.improved,
     Verdict.unchanged,
     Verdict.new,

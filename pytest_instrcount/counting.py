@@ -17,6 +17,7 @@ from pytest_instrcount.account.records import MeasurementRecord
 from pytest_instrcount.adopting.hooks import group_of
 from pytest_instrcount.asking import consult
 from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.offspring import describe_offspring
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
 from pytest_instrcount.clocks import OtherClocks
 from pytest_instrcount.commands import Commands
@@ -24,6 +25,7 @@ from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.ending import finalise, noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.measuring import (
@@ -41,6 +43,7 @@ from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings, start_zygote
 from pytest_instrcount.stash import is_traced
+from pytest_instrcount.uncompared import Left, outcome_of, run_natively, why_skipped
 
 if TYPE_CHECKING:
     from pytest_instrcount.tracing.run import TracedTests
@@ -96,6 +99,8 @@ class Counting:
         self._chosen: dict[str, Settings] = {}
         self._items: dict[str, pytest.Function] = {}
         self._passed: set[str] = set()
+        #: why the test was skipped that ran just now
+        self._skipped: str | None = None
         self._owner = os.getpid()
 
     # Plan.
@@ -280,6 +285,7 @@ class Counting:
         else:
             self._report_result(item, answer)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        self._know_why_left(item, nextitem)
         self._finalise_neighbours(item, nextitem)
         return True
 
@@ -326,8 +332,22 @@ class Counting:
             self._findings.set_group(item.nodeid, group)
         if result["extra_info"]:
             self._findings.set_extra_info(item.nodeid, result["extra_info"])
+        remarks = list(result["remarks"])
+        if result["offspring"] is not None:
+            remarks.append(describe_offspring(result["offspring"]))
+        if result["threads"]:
+            alive = "; ".join(result["threads"])
+            remarks.append(f"threads were alive, so it had a process of its own: {alive}")
+        if result["beside"]:
+            alive = "; ".join(result["beside"])
+            remarks.append(
+                f"counted without threads that are alive now, as its baseline was: {alive}"
+            )
+        self._findings.remark(item.nodeid, remarks)
         if result["unused"]:
-            self._findings.note(f"{item.nodeid}: never calls benchmark, so nothing was measured")
+            why = "never calls benchmark, so nothing was measured"
+            self._findings.note(f"{item.nodeid}: {why}")
+            self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
         elif replay.passed(reports) and "ended" not in result:
             problem = result["problem"]
@@ -346,9 +366,21 @@ class Counting:
                 limit = self._chosen[item.nodeid].max_delta
                 self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
                 reports = replay.add_error(item, reports, text)
+        elif outcome_of(reports) == "skipped":
+            self._skipped = why_skipped(reports)
         replay.show_output(self._config, reports, result["shown"])
         replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(result)
+
+    def _know_why_left(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too."""
+        skipped, self._skipped = self._skipped, None
+        if skipped is None:
+            return
+        natively = run_natively(item, nextitem)
+        cause = None if natively == "skipped" else Cause.skipped
+        said = f"{skipped}\nnatively it has {natively}"
+        self._findings.leave(item.nodeid, Left(cause, said))
 
     def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
         """Compare what was counted with the baseline; returns the properties for JUnit."""
@@ -369,10 +401,6 @@ class Counting:
                 "this Python has no symbols, so its allocations cannot all be counted",
                 "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
                 "max_allocs_delta out",
-            )
-        if result["threads"]:
-            self._findings.note(
-                f"{item.nodeid}: threads were alive, so it had a process of its own"
             )
         if once := result.get("once"):
             self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")

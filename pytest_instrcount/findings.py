@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_instrcount.account.book import timed
 from pytest_instrcount.account.once import Once
@@ -18,6 +18,9 @@ from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.keeping import Keeper, joined_dumps
 from pytest_instrcount.replay import Place
+
+if TYPE_CHECKING:
+    from pytest_instrcount.uncompared import Left
 
 
 @dataclass(slots=True)
@@ -34,6 +37,10 @@ class Findings:
     groups: dict[str, str] = field(default_factory=dict)
     #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms
     extra_info: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: nodeid -> why a measured test that has not failed has no count
+    left: dict[str, Left] = field(default_factory=dict)
+    #: what is to be said of tests -> of which
+    remarks: dict[str, list[str]] = field(default_factory=dict)
     #: to be said below the table
     notes: list[str] = field(default_factory=list)
     _said: Once = field(default_factory=Once)
@@ -45,6 +52,15 @@ class Findings:
     def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
         """A test has no count; why."""
         self.rulings.fail(nodeid, limit, reason)
+
+    def leave(self, nodeid: str, left: Left) -> None:
+        """A test has not failed, and was not counted; why."""
+        self.left[nodeid] = left
+
+    def remark(self, nodeid: str, remarks: Sequence[str]) -> None:
+        """The verdict on a test is to say this, too."""
+        for text in remarks:
+            self.remarks.setdefault(text, []).append(nodeid)
 
     @timed("compare")
     def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:

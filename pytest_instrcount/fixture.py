@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from inspect import iscoroutinefunction
 from types import CoroutineType
 from typing import Any, ParamSpec, Protocol, TypeVar
+
+from pytest_instrcount.unconsumed import refuse_unconsumed, used_up, why_only_once
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +38,10 @@ class CountsCalls(Protocol):
         """The same as ``count_rounds``."""
 
 
+#: In the place of a value where there has been no call.
+NOT_MADE = object()
+
+
 class Rounds:
     """The arguments of ``pedantic``, checked: a round is set-up, some calls, tear-down."""
 
@@ -42,8 +50,10 @@ class Rounds:
         "_setup",
         "_teardown",
         "iterations",
+        "once",
         "rounds",
         "target",
+        "value",
         "warmup_rounds",
     )
 
@@ -79,7 +89,12 @@ class Rounds:
         self._arguments = tuple(args), dict(kwargs or {})
         self._setup = setup
         self._teardown = teardown
-        self.warmup_rounds, self.rounds, self.iterations = warmup_rounds, rounds, iterations
+        #: whether it can be called a single time: that one is counted, without a warm-up
+        self.once = rounds == iterations == 1 and setup is None and not warmup_rounds
+        self.warmup_rounds = 0 if self.once else warmup_rounds
+        self.rounds, self.iterations = rounds, iterations
+        #: what the call has returned that was counted in this process
+        self.value: Any = NOT_MADE
 
     def set_up(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Run the set-up; returns the arguments of this round's calls."""
@@ -115,6 +130,14 @@ def is_coroutine(value: object) -> bool:
     return kind is CoroutineType or (hasattr(kind, "send") and hasattr(kind, "__await__"))
 
 
+def makes_coroutine(target: Any) -> bool:
+    """Whether a function is known to be a coroutine function before it is called."""
+    while isinstance(target, partial):
+        target = target.func
+    call = vars(type(target)).get("__call__")
+    return iscoroutinefunction(target) or iscoroutinefunction(call)
+
+
 class _Held:
     """A coroutine that another is to await: of the two, Python is to warn of the other alone."""
 
@@ -146,6 +169,8 @@ class InstrCount:
         self._counter = counter
         self._used_at = ""
         self._not_awaited = ""
+        #: what a verdict is to say of the call
+        self.remarks: list[str] = []
 
     def __call__(self, func: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Count ``func(*args, **kwargs)`` and return the value of its first call.
@@ -154,15 +179,23 @@ class InstrCount:
         """
         __tracebackhide__ = True
         self._take(func)
-        value = func(*args, **kwargs)
         counter = self._counter
         if counter is None:
-            return value
+            return func(*args, **kwargs)
+        before = used_up(args, kwargs)
+        value = func(*args, **kwargs)
         if is_coroutine(value):
             made: T = self._to_await(value, lambda: counter.count_awaited(func, args, kwargs))
             return made
+        refuse_unconsumed(value, func, args, kwargs)
+        self._remark(func, before)
         counter.count_call(func, args, kwargs)
         return value
+
+    def _remark(self, target: object, before: tuple[Any, ...]) -> None:
+        why = why_only_once(target, before)
+        if why:
+            self.remarks.append(why)
 
     def _to_await(self, first: Any, count: Callable[[], Any]) -> Any:
         """A coroutine that awaits the first one, counts, and returns what the first returned."""
@@ -215,9 +248,15 @@ class InstrCount:
         __tracebackhide__ = True
         self._take(target)
         rounds_ = Rounds(target, args, kwargs, setup, teardown, warmup_rounds, rounds, iterations)
-        first_args, first_kwargs = rounds_.set_up()
-        value = target(*first_args, **first_kwargs)
         counter = self._counter
+        first_args, first_kwargs = rounds_.set_up()
+        counts_first = counter is not None and rounds_.once and not makes_coroutine(target)
+        if counter is not None and counts_first:
+            counter.count_rounds(rounds_)
+        before = used_up(first_args, first_kwargs)
+        value: T = rounds_.value
+        if not counts_first or value is NOT_MADE:
+            value = target(*first_args, **first_kwargs)
         if is_coroutine(value):
 
             async def end_round() -> None:
@@ -228,6 +267,9 @@ class InstrCount:
             return self._to_await(value, end_round)  # type: ignore[no-any-return]
         rounds_.tear_down(first_args, first_kwargs)
         if counter is not None:
+            refuse_unconsumed(value, target, first_args, first_kwargs)
+        if counter is not None and not counts_first:
+            self._remark(target, before)
             counter.count_rounds(rounds_)
         return value
 
@@ -242,6 +284,14 @@ class InstrCount:
         if not callable(target):
             raise TypeError(f"instrcount counts a call: {target!r} cannot be called")
         self._used_at = f"{name} at {_call_site()}"
+
+
+def remarks_of(fixture: InstrCount | None, benchmark: Any) -> list[str]:
+    """What a verdict is to say of how a test used its fixture, or its ``benchmark``."""
+    remarks = [] if fixture is None else list(fixture.remarks)
+    if benchmark is not None and benchmark.times_compared:
+        remarks.append("compares times, which are not measured: what it asserts of them passes")
+    return remarks
 
 
 def _call_site() -> str:

@@ -16,22 +16,24 @@ from pytest_instrcount.asking import tell
 from pytest_instrcount.budgeting import Budgets
 from pytest_instrcount.bundling import Bundler, git_commit
 from pytest_instrcount.commands import Commands
+from pytest_instrcount.drift import age_and_drift
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.call_rulings import CallRulings
 from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.ledger import COMMIT_DIGITS
-from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
 from pytest_instrcount.gate.shard import Shard
 from pytest_instrcount.gate.updating import updating
 from pytest_instrcount.keeping import Keeper
-from pytest_instrcount.replay import Place
 from pytest_instrcount.report.accepted import missing_reason
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
+from pytest_instrcount.report.causes import render_other_environment
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_failure, render_header, render_summary
 from pytest_instrcount.report.trees import OF_TREES, with_notes_on_trees
@@ -40,6 +42,7 @@ from pytest_instrcount.saying import say
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import OTHER_SIDE
+from pytest_instrcount.uncompared import judged_by, place_of, settle_left, settle_remarks
 from pytest_instrcount.unobeyed import unobeyed
 
 #: In the place of the command that stores a count.
@@ -63,9 +66,11 @@ def find_with(
     """Findings that are held against the baselines of a store."""
     policy = Policy(
         missing="fail" if settings.missing_fails else "note",
-        incomparable=settings.incomparable,  # type: ignore[arg-type]
+        incomparable="fail" if settings.incomparable_fails else "warn",
         improved=settings.improved,  # type: ignore[arg-type]
         update=settings.policy if settings.update else None,  # type: ignore[arg-type]
+        strict=settings.strict,
+        allowed=settings.allow,
     )
     rulings = Rulings(store, environment, policy, hold=settings.bundle is not None)
     rulings.shard = Shard() if settings.shard else None
@@ -107,6 +112,7 @@ class Gate:
         self._commands = Commands(config)
         self._summary: RunSummary | None = None
         self._errors: list[pytest.UsageError] = []
+        self._failed: set[str] = set()
 
     def say(self, line: str) -> None:
         """A line for people, while the run goes on."""
@@ -119,12 +125,20 @@ class Gate:
         other = {"against": str(against)} if against else {"baselines": f"in {folder}"}
         return render_header({**self._header, **other})
 
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Know which tests pytest has failed: they need no verdict to fail the run."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+
     # Gate and store.
 
     @timed("compare")
     def close(self, session: pytest.Session) -> None:
         """Store what is to be stored, and fail each test that is to fail with a report of its own."""
         settings, findings, keeper = self._settings, self._findings, self._findings.keeper
+        settle_left(findings, self._selection, self._failed.__contains__, settings.max_delta)
+        settle_remarks(findings)
         stale = self._find_stale()
         if settings.update:
             try:
@@ -137,26 +151,44 @@ class Gate:
                     findings.note(self._write_shard(self._rulings.shard))
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
-        for result in self._rulings.failing():
+        whole = self._selection.knows_all()
+        tests = judged_by(self._rulings.failing(), whole=whole)
+        traces = judged_by(self._calls.failing(), whole=whole)
+        for result in tests:
             if result.verdict is Verdict.failed:  # told already, as an error
                 self._bundle(result, render_failure(result, ""))
+                continue
+            if result.verdict in (Verdict.stale, Verdict.uncounted):
+                lines = render_failure(result, "")
+                self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
                 continue
             calls = self._calls.results.get(result.nodeid)
             if calls is not None:
                 result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
             result = keeper.failed(result, self._rulings.baseline(result.nodeid))
             lines = render_failure(result, self._accept(result.nodeid))
-            self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
+            if result.cause is not Cause.environment:
+                self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
             self._bundle(result, lines)
-        for calls in self._calls.failing():
+        for calls in traces:
             lines = render_calls_failure(calls, self._accept(calls.nodeid))
-            self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
-            self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+            if calls.cause is not Cause.environment:
+                self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
+            if calls.verdict is not Verdict.stale:
+                self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+        elsewhere: list[TestResult | CallsResult] = [*tests, *traces]
+        elsewhere = [each for each in elsewhere if each.cause is Cause.environment]
+        if elsewhere:
+            number = len(self._rulings.results.keys() | self._calls.results.keys())
+            lines = render_other_environment(elsewhere, number, self._update_command())
+            self._report_verdict(elsewhere[0].nodeid, Verdict.incomparable, "\n".join(lines))
         for budget in findings.budgets.judge():
             text = "\n".join(render_budget_failure(budget, self._unit))
             self._report_verdict(budget.nodeid, budget_word(budget), text)
         findings.notes += keeper.notes()
         findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
+        if not (settings.update or settings.against or OTHER_SIDE in self._config.stash):
+            findings.notes += age_and_drift(self._rulings)
         if settings.prune:
             self._prune(stale)
         for result in self._rulings.results.values():
@@ -202,7 +234,7 @@ class Gate:
 
     def _report_verdict(self, nodeid: str, verdict: str, text: str) -> None:
         """One more report of this test, which fails it."""
-        place: Place = self._findings.places[nodeid]
+        place = place_of(self._findings, nodeid)
         report = replay.make_report(place, "call", "failed", text)
         report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)
         self._config.hook.pytest_runtest_logreport(report=report)
@@ -219,8 +251,8 @@ class Gate:
     def _find_stale(self) -> list[Path]:
         limit = self._settings.max_delta
         return [
-            *self._rulings.stale(self._selection.is_stale, limit),
-            *self._calls.find_stale(self._selection.is_stale_table, limit),
+            *self._rulings.stale(self._selection.stale, limit),
+            *self._calls.find_stale(self._selection.stale_table, limit),
         ]
 
     def _prune(self, stale: list[Path]) -> None:
@@ -302,13 +334,5 @@ class Gate:
         """The command that accepts what this run has measured; "" where nothing is stored."""
         if self._settings.against:
             return ""
-        found: dict[str, list[Verdict]] = {}
-        for result in self._rulings.results.values():
-            if not result.written:
-                typed = self._commands.typed(result.nodeid)
-                found.setdefault(typed, []).append(result.verdict)
-        for calls in self._calls.results.values():
-            if not calls.written:  # no update settles a ceiling
-                verdict = Verdict.failed if calls.too_many else calls.verdict
-                found.setdefault(self._commands.typed(calls.nodeid), []).append(verdict)
-        return self._commands.accept_run(found)
+        results = self._rulings.results.values(), self._calls.results.values()
+        return self._commands.accept_results(*results)

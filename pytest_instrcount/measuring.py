@@ -40,10 +40,15 @@ def order_for(
     if known is not None:
         warmup = known.warmup if warmup is None else warmup
         calls = known.calls if calls is None else calls
+    isolation, forks = settings.isolation, False
+    if known is not None and not settings.update:  # a check repeats what was stored
+        forks = known.isolation == isolation == "fork"
+        isolation = "process" if known.isolation == "process" else isolation
     return Order(
         nodeid=nodeid,
         path=str(path),
-        isolation=settings.isolation,
+        isolation=isolation,
+        forks=forks,
         timeout=settings.timeout,
         warmup=warmup,
         calls=calls,

@@ -11,6 +11,7 @@ from pathlib import Path
 from pytest_instrcount.atomic import write_output
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.folder import Place, StoredFile, add_files, read_folder, shard_files
 from pytest_instrcount.gate.gate import ImprovedPolicy, IncomparablePolicy, MissingPolicy, Verdict
@@ -30,6 +31,9 @@ class Judging:
     missing: MissingPolicy = "note"
     incomparable: IncomparablePolicy = "warn"
     improved: ImprovedPolicy = "note"
+    #: whether tests fail that were not compared with the baseline they have, but for these causes
+    strict: bool = False
+    allowed: frozenset[Cause] = frozenset()
 
 
 def merge(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
@@ -68,6 +72,8 @@ def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple
         missing=judging.missing,
         incomparable=judging.incomparable,
         improved=judging.improved,
+        strict=judging.strict,
+        allowed=judging.allowed,
     )
     lines = [
         f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",

@@ -11,7 +11,7 @@ DEFAULT_TIMEOUT = 600.0
 
 POLICIES = ("all", "missing", "failing")
 MISSING = ("auto", "fail", "note")
-INCOMPARABLE = ("warn", "fail")
+INCOMPARABLE = ("auto", "warn", "fail")
 IMPROVED = ("note", "fail")
 ISOLATIONS = ("fork", "process")
 BLAME = ("auto", "trampolines", "tracer", "off")
@@ -176,8 +176,14 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add_with_ini(
         "instrcount-incomparable",
-        "A baseline of another environment: warn or fail (default: warn)",
+        "A baseline of another environment: warn, fail, or auto: fail in CI (default: auto)",
         choices=INCOMPARABLE,
+    )
+    parser.addini(
+        "instrcount_allow",
+        "Why a test may miss the comparison with its baseline in CI: gone, unmarked, skipped, "
+        "uncounted, warmup, isolation",
+        type="args",
     )
     add_with_ini(
         "instrcount-improved",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.stash import is_traced
 
 
@@ -20,14 +21,18 @@ def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, ski
     chosen: list[pytest.Item] = []
     others: list[pytest.Item] = []
     for item in items:
-        measured = item.get_closest_marker("instrcount") is not None or is_traced(item)
-        (chosen if measured is only else others).append(item)
+        (chosen if is_measured(item) is only else others).append(item)
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = chosen
 
 
-_FACTS = ("files", "measured", "traced", "deselected", "broken")
+def is_measured(item: pytest.Item) -> bool:
+    """Whether a run with ``--instrcount`` counts instructions or calls of a test."""
+    return item.get_closest_marker("instrcount") is not None or is_traced(item)
+
+
+_FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken")
 
 
 class Selection:
@@ -39,8 +44,12 @@ class Selection:
         self._measured: set[str] = set()
         self._traced: set[str] = set()
         self._deselected: set[str] = set()
+        #: those that were left out, and would not have been measured
+        self._ignored: set[str] = set()
         self._collected: set[str] = set()
         self._broken: set[str] = set()
+        #: id() of an item -> what it was called when it was collected, before --dist=loadgroup
+        self._called: dict[int, str] = {}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the collectors that worked."""
@@ -51,16 +60,20 @@ class Selection:
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Note what -k, -m, --lf or --deselect left out."""
-        self._deselected.update(item.nodeid for item in items)
+        for item in items:
+            (self._deselected if is_measured(item) else self._ignored).add(item.nodeid)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note each test, whatever becomes of it."""
         self._collected.add(item.nodeid)
+        self._called[id(item)] = item.nodeid
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what plugins have left out without a word, as some that make shards do."""
-        self._deselected |= self._collected - {item.nodeid for item in session.items}
+        present = {self._called.get(id(item), item.nodeid) for item in session.items}
+        self._called.clear()
+        self._deselected |= self._collected - present - self._ignored
 
     def facts(self) -> dict[str, frozenset[str]]:
         """What a run knows of its tests, by name; ids."""
@@ -79,13 +92,23 @@ class Selection:
         """The tests of this run whose calls are counted."""
         self._traced.update(nodeids)
 
-    def is_stale_table(self, nodeid: str) -> bool:
-        """Whether the test of a table of calls is known to be gone, or to be no longer traced."""
-        return self._is_stale(nodeid, self._traced)
+    @property
+    def measured(self) -> frozenset[str]:
+        """The tests of this run whose instructions are counted."""
+        return frozenset(self._measured)
 
-    def is_stale(self, nodeid: str) -> bool:
-        """Whether a baseline's test is known to be gone, or to be no longer measured."""
-        return self._is_stale(nodeid, self._measured)
+    def stale_table(self, nodeid: str) -> Cause | None:
+        """Why the test of a table of calls is known to be traced no longer; None if it is not."""
+        return self._stale(nodeid, self._traced)
+
+    def stale(self, nodeid: str) -> Cause | None:
+        """Why a baseline's test is known to be measured no longer; None if it is not."""
+        return self._stale(nodeid, self._measured)
+
+    def _stale(self, nodeid: str, known: set[str]) -> Cause | None:
+        if not self._is_stale(nodeid, known):
+            return None
+        return Cause.unmarked if nodeid in self._collected else Cause.gone
 
     def _is_stale(self, nodeid: str, known: set[str]) -> bool:
         file = nodeid.partition("::")[0]
@@ -101,13 +124,19 @@ class Selection:
         """Why this run does not know all tests; empty if it does."""
         if self._partial_arguments():
             return "only some tests of a file were asked for"
-        if self._deselected:
-            return f"{len(self._deselected)} tests were deselected"
+        left_out = len(self._deselected) + len(self._ignored)
+        if left_out:
+            return f"{left_out} tests were deselected"
         if self._broken:
             return "some files could not be collected"
         if self._by_last_failure():
             return "--lf leaves files out"
         return ""
+
+    def knows_all(self) -> bool:
+        """Whether no test was left out of the files of this run that it would have measured."""
+        by_name = self._partial_arguments() or self._by_last_failure()
+        return not (by_name or self._deselected or self._broken)
 
     def _by_last_failure(self) -> bool:
         """Whether --lf leaves tests out: it does not say which."""

@@ -16,6 +16,7 @@ from pytest_instrcount.accepting import CommandLine
 from pytest_instrcount.child_spec import ChildSpec
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
+from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.ledger import parse_reason
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
@@ -72,6 +73,8 @@ class Settings:
     let_through: tuple[str, ...]
     verbosity: int
     ci: bool
+    #: causes for which a test may miss the comparison with its baseline
+    allow: frozenset[Cause] = frozenset()
     #: what is measured in the place of baselines
     against: Base | None = None
     #: what plugins wish of the processes that measure
@@ -81,6 +84,16 @@ class Settings:
     def missing_fails(self) -> bool:
         """Whether a test without a baseline fails the run: in CI, unless said otherwise."""
         return self.missing == "fail" or (self.missing == "auto" and self.ci)
+
+    @property
+    def incomparable_fails(self) -> bool:
+        """Whether baselines of another environment fail the run: in CI, unless said otherwise."""
+        return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci)
+
+    @property
+    def strict(self) -> bool:
+        """Whether each test that has a baseline is to be compared: by a gate in CI."""
+        return self.ci and not self.update and not self.prune
 
 
 class Given:
@@ -153,6 +166,11 @@ def load_settings(config: pytest.Config) -> Settings:
     baseline_dir = config.rootpath / (
         given.value("instrcount_baseline_dir") or "instrcount_baselines"
     )
+    allow = frozenset[Cause]()
+    try:
+        allow = parse_causes(config.getini("instrcount_allow"))
+    except INI_ERRORS as error:
+        given.mistakes.append(f"instrcount_allow: {error}")
     settings = Settings(
         active=bool(given.value("instrcount") or update or prune),
         update=update,
@@ -180,7 +198,11 @@ def load_settings(config: pytest.Config) -> Settings:
         let_through=tuple(variables),
         verbosity=verbosity,
         ci=in_ci(os.environ),
+        allow=allow,
     )
+    natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]
+    if natively and settings.active and settings.strict:
+        given.mistakes.append("--pdb, --trace: nothing is measured with them, and CI is set")
     given.raise_mistakes()
     return settings
 

@@ -47,6 +47,8 @@ class Benchmark:
         self.enabled, self.disabled = True, False
         self.has_error = self.skipped = False
         self.cprofile_stats = None
+        #: whether the test has compared times, which were not measured
+        self.times_compared = False
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -73,6 +75,8 @@ class Benchmark:
     ) -> T:
         """Count one call of each round, between its set-up and its tear-down.
 
+        One round without a set-up is counted as it is: a single call, without a warm-up.
+
         Raises ValueError for numbers that pytest-benchmark refuses; they are not used else.
         """
         __tracebackhide__ = True
@@ -87,8 +91,12 @@ class Benchmark:
             raise ValueError("benchmark.pedantic: with setup, iterations must be 1")
         # of their set-ups, all that is not true brings no arguments
         renew = None if setup is None else lambda: setup() or None
+        # who asks for one call may have what can be used up by it
+        once = rounds == iterations == 1 and not warmup_rounds and setup is None
         with _Use(self):
-            return self._instrcount.pedantic(target, tuple(args), kwargs or {}, renew, teardown)
+            return self._instrcount.pedantic(
+                target, tuple(args), kwargs or {}, renew, teardown, rounds=1 if once else None
+            )
 
     def weave(self, target: Any, **kwargs: Any) -> None:
         """Count the call that the code under test makes of ``target``, until the test ends.

@@ -12,13 +12,19 @@ class Untimed(float):
     """Seconds that were not measured: not a number, whatever is reckoned with it, and no limit.
 
     Existing tests print it, store it, divide by it and assert that it is below a limit in
-    seconds. It does all of that; a comparison with it is true, so that no such assertion fails.
+    seconds. It does all of that; a comparison with it is true, so that no such assertion fails, and
+    its owner knows of it.
 
     >>> 1000 * Untimed("nan") < 0.5, f"{Untimed('nan'):.3f}"
     (True, 'nan')
     """
 
+    #: whose times they are
+    owner: Any = None
+
     def _true(self, other: object) -> bool:
+        if self.owner is not None:
+            self.owner.times_compared = True
         return True
 
     __lt__ = __le__ = __gt__ = __ge__ = _true
@@ -38,8 +44,9 @@ class Times:
     iqr_outliers = stddev_outliers = 0
     outliers = "0;0"
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Any = None) -> None:
         untimed = Untimed("nan")
+        untimed.owner = owner
         self.data = [untimed]
         self.sorted_data = self.data
         self.ops = untimed
@@ -66,7 +73,7 @@ class Stats:
 
     def __init__(self, benchmark: Any) -> None:
         self.fixture = benchmark
-        self.stats = Times()
+        self.stats = Times(benchmark)
         self.options: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:

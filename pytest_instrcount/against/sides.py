@@ -34,8 +34,15 @@ def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
     except InstrcountError as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(head, "instrcount-against")
-    # what is new in a change has nothing to be held against
-    return replace(settings, against=head.base, baseline_dir=head.store, missing="note")
+    # what is new in a change has nothing to be held against, nor has what did not pass before
+    incomparable = "warn" if settings.incomparable == "auto" else settings.incomparable
+    return replace(
+        settings,
+        against=head.base,
+        baseline_dir=head.store,
+        missing="note",
+        incomparable=incomparable,
+    )
 
 
 def watch_sides(

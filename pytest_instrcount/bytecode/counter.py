@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from types import CodeType
 from typing import Any
 
-from pytest_instrcount.callgrind.child import Repeat, Step, repeat_call, repeat_round
+from pytest_instrcount.callgrind.child import Repeat, Step, repeat_call, repeat_once, repeat_round
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.callgrind.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.fixture import Rounds
@@ -137,12 +137,14 @@ class BytecodeCounter:
 
     def count_rounds(self, rounds: Rounds) -> None:
         """Count the calls of ``pedantic``."""
+        repeat = repeat_once if rounds.once else repeat_round
         self.attempt(
             lambda: self.count(
-                lambda times, before, after: repeat_round(times, before, after, rounds),
+                lambda times, before, after: repeat(times, before, after, rounds),
                 warmup=rounds.warmup_rounds,
                 calls=rounds.rounds,
                 iterations=rounds.iterations,
+                once=rounds.once,
             )
         )
 
@@ -220,6 +222,7 @@ class BytecodeCounter:
         calls: int | None = None,
         iterations: int = 1,
         apart: bool = False,
+        once: bool = False,
     ) -> Generator[Step, None, None]:
         """What to repeat: uncounted, then counted, and once more; the collector rests meanwhile."""
         wishes = (warmup, self._warmup, WARMUP), (calls, self._calls, CALLS)
@@ -232,9 +235,11 @@ class BytecodeCounter:
                 gc.collect()
                 gc.disable()
                 yield calls, instructions.on, instructions.off
-                first = instructions.take()
-                yield calls, instructions.on, instructions.off
-                self.profiles = first, instructions.take()
+                first = second = instructions.take()
+                if not once:
+                    yield calls, instructions.on, instructions.off
+                    second = instructions.take()
+                self.profiles = first, second
         finally:
             if collecting:
                 gc.enable()

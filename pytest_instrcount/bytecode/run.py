@@ -17,8 +17,9 @@ from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.ending import finalise, noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
-from pytest_instrcount.fixture import InstrCount
+from pytest_instrcount.fixture import InstrCount, remarks_of
 from pytest_instrcount.gate.baseline import Store
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import own_key
@@ -29,6 +30,7 @@ from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import BENCHMARK, COUNTING, is_traced
+from pytest_instrcount.uncompared import Left
 
 #: What is counted, in the header, tables and reports.
 UNIT = "bytecodes"
@@ -155,11 +157,19 @@ class BytecodeRun:
             known.calls if chosen.calls is None and known else chosen.calls,
         )
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        self._config.stash[COUNTING] = lambda request: InstrCount(request.node.nodeid, counter)
+        fixtures: list[InstrCount] = []
+
+        def make_fixture(request: pytest.FixtureRequest) -> InstrCount:
+            fixtures[:] = [InstrCount(request.node.nodeid, counter)]
+            return fixtures[0]
+
+        self._config.stash[COUNTING] = make_fixture
         try:
             reports = self._run(item, nextitem, counter)
         finally:
             del self._config.stash[COUNTING]
+        remarks = remarks_of(fixtures[0] if fixtures else None, item.stash.get(BENCHMARK, None))
+        self._findings.remark(item.nodeid, remarks)
         text, properties = self._judge(item, chosen, counter, reports)
         if text:
             reason = text.removeprefix("instrcount: ")
@@ -203,6 +213,7 @@ class BytecodeRun:
     ) -> tuple[str, list[tuple[str, object]]]:
         """What to say of a test that has no count, else what JUnit is told of it."""
         if not replay.passed(reports):
+            self._findings.leave(item.nodeid, Left(None))  # natively: pytest reports it
             return "", []  # a test that failed or was skipped gets no verdict
         benchmark = item.stash.get(BENCHMARK, None)
         if benchmark is not None and benchmark.group is not None:
@@ -212,9 +223,9 @@ class BytecodeRun:
             return f"instrcount: {what} [not-measured]\n{counter.error}".rstrip(), []
         if counter.profiles is None or counter.counted is None:
             if benchmark is not None:
-                self._findings.note(
-                    f"{item.nodeid}: never calls benchmark, so nothing was measured"
-                )
+                why = "never calls benchmark, so nothing was measured"
+                self._findings.note(f"{item.nodeid}: {why}")
+                self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
                 return "", []
             what = "the test takes the instrcount fixture and never calls it"
             return f"instrcount: {what} [not-measured]", []

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_instrcount.callgrind.command import temporary_folder
+
 #: Option (its ``dest``) -> its value inside. Those of plugins that are not installed do no harm.
 FIXED_OPTIONS: Mapping[str, Any] = {
     # what to run
@@ -114,7 +116,7 @@ _FIXED_INI = {
     # outside it has been looked for; not all of them are loaded inside
     "required_plugins": "",
     "log_file": "",
-    "cache_dir": "{scratch}/tmp/cache",
+    "cache_dir": "{temporary}/cache",
 }
 
 
@@ -148,7 +150,7 @@ def canonical_options(
         option.get("confcutdir") or (rootdir if inipath is None else inipath.parent)
     )
     fixed_ini = [
-        f"{name}={value.format(scratch=scratch)}"
+        f"{name}={value.format(temporary=temporary_folder(str(scratch)))}"
         for name, value in _FIXED_INI.items()
         if has_ini(name)
     ]

@@ -25,6 +25,7 @@ from pytest_instrcount.callgrind.channel import (
     framed,
 )
 from pytest_instrcount.callgrind.loops import hold_loops
+from pytest_instrcount.callgrind.offspring import Starts, waited_for
 from pytest_instrcount.callgrind.requests import Request, Requests
 from pytest_instrcount.callgrind.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.fixture import Rounds
@@ -220,13 +221,15 @@ class Counter:
 
     def count_rounds(self, rounds: Rounds) -> None:
         """Count the calls of ``pedantic``, without set-up and tear-down, in a fork."""
+        repeat = repeat_once if rounds.once else repeat_round
         self.fork(
             lambda: self.count(
-                lambda times, before, after: repeat_round(times, before, after, rounds),
+                lambda times, before, after: repeat(times, before, after, rounds),
                 warmup=rounds.warmup_rounds,
                 calls=rounds.rounds,
                 iterations=rounds.iterations,
                 apart=True,
+                once=rounds.once,
             )
         )
 
@@ -317,6 +320,7 @@ class Counter:
         iterations: int = 1,
         apart: bool = False,
         anew: bool = False,
+        once: bool = False,
     ) -> Generator[Step, None, None]:
         """What is to be repeated, one after the other. ``warmup`` and ``calls`` are what the test insists on.
 
@@ -327,6 +331,8 @@ class Counter:
         ``anew``: START comes after the warm-up whether there was a pilot or not. Where calls return
         into frames from before START, as a coroutine into its loop, Callgrind gives their cost to
         one function or another, by what has happened since.
+
+        ``once``: the call can be made a single time, and that one is counted.
         """
         # Looked up once and for all, wanted or not: a look-up fills caches that others use.
         requests = self._requests
@@ -334,6 +340,7 @@ class Counter:
         toggle, nothing = requests.toggle, requests.nothing
         switch_only = functools.partial(switch)  # called by C, as what is repeated is
         repeat_here()
+        others, tries = waited_for(), 0 if once else 1
         # What is said at the end is made here: behind START each new piece of code is translated
         # at many times the cost.
         done = framed({"kind": "counted", "iterations": iterations, "apart": apart})
@@ -342,7 +349,7 @@ class Counter:
         collecting = gc.isenabled()
         if self._trampolines is not None:
             with self._trampolines.learn():
-                yield 1, nothing, nothing
+                yield tries, nothing, nothing
             self._trampolines.start()
         pilot = self._pilot and (warmup is None or calls is None)
         self._channel.send(
@@ -356,7 +363,7 @@ class Counter:
         try:
             start_pilot()
             toggle_pilot()
-            yield 1, dump_pilot, dump_pilot
+            yield tries, dump_pilot, dump_pilot
             toggle_pilot()
             warmup, calls, long = self._channel.ask(REPETITION)
             short = pilot and not long and not anew
@@ -383,6 +390,11 @@ class Counter:
                 dump()
                 switch_only(calls, toggle, toggle)
                 dump()
+            if waited_for() != others:
+                starts = Starts()
+                with starts.noted():
+                    yield tries, nothing, nothing
+                self._channel.send({"kind": "offspring", "number": starts.number})
             os.write(channel, done)
             if self._ends:
                 end()
@@ -426,6 +438,16 @@ def repeat_call(
         seed_random()
         before()
         target(*args, **kwargs)
+        after()
+
+
+def repeat_once(times: int, before: Request, after: Request, rounds: Rounds) -> None:
+    """Make the one round that there can be, and keep what the call returns."""
+    for _ in range(times):
+        seed_random()
+        args, kwargs = rounds.set_up()
+        before()
+        rounds.value = rounds.target(*args, **kwargs)
         after()
 
 

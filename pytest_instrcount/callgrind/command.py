@@ -48,6 +48,22 @@ CHILD_VARIABLE = "INSTRCOUNT_CHILD"
 ROOT_CHILD = "0" * 8
 
 
+#: Bytes of the path of the folder for temporary files; where the folder of the run is longer, so
+#: many more as are needed, by steps.
+_TEMPORARY_BYTES, _STEP = 48, 32
+
+
+def temporary_folder(scratch: str) -> str:
+    """The folder for temporary files in that of a run: how long TMPDIR is does not show in its length.
+
+    >>> temporary_folder("/tmp/run"), len(temporary_folder("/var/tmp/run"))
+    ('/tmp/run/tmp------------------------------------', 48)
+    """
+    own = len(os.fsencode(scratch)) + 1
+    steps = max(0, -(-(own + len("tmp") - _TEMPORARY_BYTES) // _STEP))
+    return os.path.join(scratch, "tmp".ljust(_TEMPORARY_BYTES + steps * _STEP - own, "-"))
+
+
 def child_environment(
     inherited: Mapping[str, str], let_through: Sequence[str], executable: str, scratch: Path
 ) -> dict[str, str]:
@@ -64,7 +80,7 @@ def child_environment(
     made["PATH"] = os.pathsep.join(
         (os.path.dirname(executable), "/usr/local/bin", "/usr/bin", "/bin")
     )
-    made["TMPDIR"] = str(scratch / "tmp")
+    made["TMPDIR"] = temporary_folder(str(scratch))
     made[CHILD_VARIABLE] = ROOT_CHILD
     libraries = library_path(inherited)
     if libraries:

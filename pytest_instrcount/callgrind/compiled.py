@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.launch import out_of_time
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.programs import run_program
@@ -158,7 +159,7 @@ def compile_program(
     given, libraries = (shlex.split(variables.get(name, "")) for name in (options, "LDFLAGS"))
     command = [*compiler, *_OPTIONS, *given, str(text), "-o", str(program), *libraries]
     try:
-        environment = {**variables, "TMPDIR": str(folder / "tmp")}
+        environment = {**variables, "TMPDIR": temporary_folder(str(folder))}
         done = run_program(command, seconds, env=environment)
     except subprocess.TimeoutExpired:
         raise out_of_time(seconds) from None

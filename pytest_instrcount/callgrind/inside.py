@@ -43,13 +43,13 @@ from pytest_instrcount.callgrind.child import (
     without_middle,
 )
 from pytest_instrcount.callgrind.collect import only_collect
-from pytest_instrcount.callgrind.command import CHILD_VARIABLE
+from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.layout import disturb, nudge, renew_versions
 from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
-from pytest_instrcount.fixture import InstrCount
+from pytest_instrcount.fixture import InstrCount, remarks_of
 from pytest_instrcount.stash import BENCHMARK, COUNTING, INSIDE
 
 #: A thread that waits for the interpreter asks for it after so long. In 5 ms, as it is elsewhere,
@@ -166,7 +166,7 @@ class Zygote:
         gc.freeze()
         self._line.channel.adopt()
         self._line.channel.send(
-            {"kind": "ready", "threads": thread_count(), "compiled": self._loader.compiled}
+            {"kind": "ready", "compiled": self._loader.compiled, **threads_alive()}
         )
         line = serve(self._line)
         try:
@@ -222,12 +222,23 @@ class Zygote:
                 "kind": "collected",
                 "ids": list(child.items),
                 "problem": "\n".join([*listener.problems, why]).strip(),
-                "threads": thread_count(),
+                **threads_alive(),
                 "compiled": self._loader.compiled,
                 "modules": top_level_modules(0),
             }
         )
         return child
+
+
+def threads_alive() -> Message:
+    """How many there are, and of more than one who the others are."""
+    number = thread_count()
+    if number == 1:
+        return {"threads": 1, "started": []}
+    from pytest_instrcount.callgrind.threads import describe_threads, fork_all_the_same
+
+    fork_all_the_same()
+    return {"threads": number, "started": describe_threads()}
 
 
 def described(error: BaseException) -> str:
@@ -379,6 +390,7 @@ class TestChild:
         self._group: str | None = None
         self._extra_info: Message = {}
         self._unused = False
+        self._benchmark: Any = None
         self._fixture: InstrCount | None = None
         self._count_last: Callable[[], None] | None = None
 
@@ -389,7 +401,9 @@ class TestChild:
         self._channel = channel
         self._order = order = channel.receive()
         item = self.items[order["nodeid"]]
-        self._prepare_process(order["child"], os.path.join(scratch, "tmp", order["child"]))
+        self._prepare_process(
+            order["child"], os.path.join(temporary_folder(scratch), order["child"])
+        )
         nudge(self._layout)
         if not self._rehearses:
             keep_last_words(scratch, order["child"])
@@ -443,6 +457,7 @@ class TestChild:
             "group": self._group,
             "extra_info": self._extra_info,
             "unused": self._unused,
+            "remarks": remarks_of(self._fixture, self._benchmark),
         }
 
     def _trampolines(self, scratch: str) -> Trampolines:
@@ -475,7 +490,7 @@ class TestChild:
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         counter = self._counter
-        benchmark = item.stash.get(BENCHMARK, None)
+        benchmark = self._benchmark = item.stash.get(BENCHMARK, None)
         if benchmark is not None and benchmark.group is not None:
             self._group = str(benchmark.group)
         if benchmark is not None and benchmark.extra_info:

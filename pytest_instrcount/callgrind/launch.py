@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_instrcount.callgrind.command import valgrind_command
+from pytest_instrcount.callgrind.command import temporary_folder, valgrind_command
 from pytest_instrcount.callgrind.process import (
     describe_status,
     read_lines,
@@ -53,7 +53,7 @@ class Launch:
                 stdin=stdin,
                 stdout=output,
                 stderr=output,
-                env={**environment, "TMPDIR": str(self.path / "tmp")},
+                env={**environment, "TMPDIR": temporary_folder(str(self.path))},
                 cwd=folder,
                 # not in reach of Ctrl-C, and with all that it starts in that of killpg()
                 start_new_session=True,

@@ -220,6 +220,8 @@ class Valgrind:
     log: Path
     output: Path
     threads: int = 1
+    #: who its other threads are
+    started: Sequence[str] = ()
     compiled: int = 0
 
     def end(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -35,6 +36,8 @@ class Test:
     tries: int = 0
     recompiled: bool = False
     threads: bool = False
+    #: who the threads were that kept it from being forked
+    started: Sequence[str] = ()
     #: Whether it went down with others, and may have been the cause.
     suspect: bool = False
     #: What killed the zygote under it, the last time.
@@ -115,6 +118,8 @@ class Run:
     #: Which address stands for which Python function, where that was asked for.
     names: list[str] = field(default_factory=list)
     problem: str = ""
+    #: how many processes the counted call started and waited for; None if it did neither
+    offspring: int | None = None
 
     @property
     def pid(self) -> int:
@@ -137,6 +142,8 @@ class Run:
             self.note_count(message["iterations"], apart=message["apart"])
         elif message["kind"] == "problem":
             self.problem = message["why"]
+        elif message["kind"] == "offspring":
+            self.offspring = message["number"]
         elif message["kind"] == "presentation":
             self.channel.send(presentation)
         else:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.patience import Patience
 
@@ -24,8 +25,11 @@ _MOST_RUNS = 1000
 _MOST_HOLDERS = 20
 #: A killed process is gone after that long.
 _LAST_MOMENT_SECONDS = 10.0
-#: What is in it from the start.
-FOLDERS = ("dumps", "tmp")
+
+
+def folders_in(path: Path) -> tuple[str, str]:
+    """What is in the folder of a run from the start, by name."""
+    return "dumps", os.path.basename(temporary_folder(str(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,14 @@ def restore(scratch: Scratch) -> Scratch:
     be made.
     """
     if not _is_ours(scratch.path, scratch.lock):
-        lock = lock_folder(scratch.path, FOLDERS)
+        lock = lock_folder(scratch.path, folders_in(scratch.path))
         if lock is None:
             raise InstrcountError(
                 "scratch", f"{scratch.path} is another run's now", "run again: pytest --instrcount"
             )
         os.close(scratch.lock)
         scratch = Scratch(scratch.path, lock)
-    for name in FOLDERS:
+    for name in folders_in(scratch.path):
         (scratch.path / name).mkdir(mode=0o700, exist_ok=True)
     return scratch
 
@@ -83,7 +87,7 @@ def remove_abandoned(path: Path, inode: int) -> None:
     patience, began = Patience(_LAST_MOMENT_SECONDS), time.monotonic()
     while os.path.lexists(path):
         with contextlib.suppress(OSError):
-            lock = lock_folder(path, FOLDERS)
+            lock = lock_folder(path, folders_in(path))
             if lock is not None:
                 Scratch(path, lock).remove()
                 os.close(lock)
@@ -100,11 +104,11 @@ def take_scratch() -> Scratch:
 
     Raises InstrcountError ``scratch`` if none can be made.
     """
-    parent = Path(tempfile.gettempdir())
+    parent = Path(os.path.realpath(tempfile.gettempdir()))  # as pytest has it, and as long
     for number in range(_MOST_RUNS):
         path = parent / f"instrcount-{os.getuid():010}-{number:03}"
         try:
-            lock = lock_folder(path, FOLDERS)
+            lock = lock_folder(path, folders_in(path))
         except OSError as error:
             raise InstrcountError(
                 "scratch",

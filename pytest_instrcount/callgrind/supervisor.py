@@ -14,6 +14,7 @@ import socket
 import subprocess
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from pytest_instrcount.callgrind.channel import (
     ChannelGarbled,
     Message,
 )
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.outbox import Outbox
 from pytest_instrcount.callgrind.process import (
     Parent,
@@ -58,7 +60,7 @@ from pytest_instrcount.callgrind.runs import (
     child_name,
     is_late,
 )
-from pytest_instrcount.callgrind.scratch import FOLDERS, Scratch, remove_tree, restore
+from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_tree, restore
 from pytest_instrcount.callgrind.sweeping import Sweeper
 from pytest_instrcount.callgrind.waiting import Waiting
 from pytest_instrcount.errors import InstrcountError
@@ -112,7 +114,7 @@ class Supervisor:
     def __post_init__(self) -> None:
         self.outbox = Outbox(self.native.socket, self.selector)
         self.scratch = Scratch(Path(self.setup["scratch"]), self.setup["lock"])
-        self.sweeper = Sweeper(self.scratch.path / "tmp")
+        self.sweeper = Sweeper(Path(temporary_folder(str(self.scratch.path))))
         for path in self.scratch.path.glob("*.json"):
             self.plans[path.name] = path.read_bytes()
 
@@ -238,6 +240,7 @@ class Supervisor:
             self.on_unready(start, str(message.get("why", "")))
             return
         valgrind.threads, valgrind.compiled = message["threads"], message["compiled"]
+        valgrind.started = message["started"]
         self.tell_spent(start.only, [("zygote start", start.began, time.monotonic())])
         if start.only is not None:
             self.open_alone(start.only, valgrind)
@@ -302,7 +305,10 @@ class Supervisor:
 
     def advance(self, test: Test) -> bool:
         """Take the next step for a test; False if it has to wait for something."""
-        if test.alone or (self.zygote is not None and self.zygote.threads > 1):
+        forks = test.order["forks"]
+        if test.alone or (self.zygote is not None and self.zygote.threads > 1 and not forks):
+            if self.zygote is not None and not test.alone:
+                test.started = self.zygote.started
             self.start_zygote(test)
             return True
         if self.zygote is None:
@@ -313,8 +319,8 @@ class Supervisor:
             return False
         if file.collected is None:
             return False
-        if file.collected["threads"] > 1 and not file.collected["problem"]:
-            test.threads = True
+        if file.collected["threads"] > 1 and not file.collected["problem"] and not forks:
+            test.threads, test.started = True, file.collected["started"]
             return self.advance(test)
         if self.check_collected(test, file):
             self.start_run(test, file)
@@ -492,6 +498,11 @@ class Supervisor:
         test, result = run.test, run.result
         if run.file.only is not None:
             self.close_file(run.file)
+        beside = self.threads_beside(run)
+        if beside and not _has_passed(run):  # it may need one of them
+            test.order["forks"] = False
+            self.waiting.put(test)
+            return
         if run.disturbed and test.tries < _MOST_TRIES:
             test.suspect = True
             self.waiting.put(test)  # what it wrote is gone, or it could not write
@@ -526,9 +537,10 @@ class Supervisor:
             self.deaths = self.felled = 0
             result |= {"dumps": run.counted_dumps, "names": run.names, "once": run.once}
             result |= {"isolation": "process" if run.file.only else "fork"}
-            result |= {"threads": test.threads, "counted": run.counted}
+            result |= {"threads": list(test.started), "beside": list(beside)}
+            result |= {"counted": run.counted}
             result["modules"] += run.file.collected["modules"] if run.file.collected else []
-            result |= {"problem": run.problem or result["problem"]}
+            result |= {"problem": run.problem or result["problem"], "offspring": run.offspring}
             self.outbox.send({"kind": "result", "index": test.index, "result": result})
         elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
             test.suspect = test.suspect or status is None
@@ -544,6 +556,13 @@ class Supervisor:
                 slug="process-died",
             )
 
+    def threads_beside(self, run: Run) -> Sequence[str]:
+        """The threads that were alive where a test was forked all the same."""
+        if run.file.only is not None or not run.test.order["forks"]:
+            return ()
+        collected = run.file.collected or {}
+        return run.file.valgrind.started or collected.get("started", ())
+
     def words(self, child: str) -> Path:
         """Where a child's faulthandler writes."""
         return Path(self.setup["scratch"], "dumps", f"words.{child}")
@@ -555,7 +574,7 @@ class Supervisor:
 
     def sweep(self, run: Run) -> None:
         scratch = Path(self.setup["scratch"])
-        remove_tree(scratch / "tmp" / run.child)
+        remove_tree(Path(temporary_folder(str(scratch)), run.child))
         if run.test.order["by_python"]:
             from pytest_instrcount.callgrind.trampolines import take_names
 
@@ -571,7 +590,7 @@ class Supervisor:
     def restore_scratch(self) -> None:
         """Make the folder of the run again if somebody has deleted it, or something in it."""
         scratch = self.scratch.path
-        if all((scratch / name).exists() for name in FOLDERS):
+        if all((scratch / name).exists() for name in folders_in(self.scratch.path)):
             return
         for run in self.runs:
             run.disturbed = True
@@ -708,6 +727,14 @@ class Supervisor:
 
 class _Stopped(Exception):
     """The loop has nothing more to do."""
+
+
+def _has_passed(run: Run) -> bool:
+    """Whether a test has passed in all its phases, and was counted."""
+    result = run.result
+    if result is None or result["kind"] != "result" or run.counted is None or run.problem:
+        return False
+    return all(report["outcome"] == "passed" for report in result["reports"])
 
 
 def main(arguments: list[str]) -> None:

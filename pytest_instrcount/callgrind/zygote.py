@@ -46,6 +46,8 @@ class Order:
     verbose: int
     #: In which layout of memory: 0 is the usual one, see ``layout.disturb``.
     layout: int = 0
+    #: Fork it although threads are alive: its baseline was made without them.
+    forks: bool = False
     #: Count calls by tracing, in the place of instructions; asked of a zygote without Valgrind.
     trace: bool = False
     #: By Python function; asked of a zygote that was started for it.

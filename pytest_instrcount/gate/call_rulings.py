@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_instrcount.gate.baseline import changed_meanwhile
 from pytest_instrcount.gate.calls import CallStore, CallTable, judge_calls
+from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.gate import Verdict, should_write
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import CallsResult
@@ -67,6 +68,9 @@ class CallRulings:
             memory=compared.memory,
             memory_limit=count.memory_limit,
             branches=count.branches,
+            cause=(
+                cause_of(compared.differences) if compared.verdict is Verdict.incomparable else None
+            ),
         )
         self._tables[nodeid] = count.table
         self.results[nodeid] = result
@@ -97,17 +101,20 @@ class CallRulings:
 
     def failing(self) -> list[CallsResult]:
         """The results that fail the run."""
-        return self.policy.failing(self.results.values())
+        return self.policy.failing([*self.results.values(), *self.stale.values()])
 
     def compared(self) -> bool:
         """Whether any table was compared with a stored one."""
         return any(result.delta is not None for result in self.results.values())
 
-    def find_stale(self, is_stale: Callable[[str], bool], limit: Limit) -> list[Path]:
+    def find_stale(self, cause_for: Callable[[str], Cause | None], limit: Limit) -> list[Path]:
         """Record tables whose test is gone, or is no longer traced; returns their files."""
         gone = []
         for path, owner in self.store.list():
-            if is_stale(owner):
+            cause = cause_for(owner)
+            if cause is not None:
                 gone.append(path)
-                self.stale[owner] = CallsResult(owner, Verdict.stale, None, None, limit)
+                self.stale[owner] = CallsResult(
+                    owner, Verdict.stale, None, None, limit, cause=cause
+                )
         return gone

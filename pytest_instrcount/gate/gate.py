@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from typing import Literal, TypeAlias
 
 from pytest_instrcount.counts.work import ALLOCATIONS, count_work
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Delta, Gated, Incomparable, New
 from pytest_instrcount.gate.limit import Limit
 
@@ -34,9 +36,17 @@ class Verdict(str, Enum):
     failed = "failed"
     #: a baseline without a test
     stale = "stale"
+    #: has a baseline, and nothing was counted
+    uncounted = "uncounted"
 
     def __str__(self) -> str:
         return self.value
+
+
+#: Nothing was measured that could be stored, or not reliably.
+NEVER_WRITTEN = frozenset(
+    {Verdict.failed, Verdict.nondeterministic, Verdict.stale, Verdict.uncounted}
+)
 
 
 def judge(comparison: Comparison, limit: Limit) -> Verdict:
@@ -87,11 +97,15 @@ def fails(
     missing: MissingPolicy,
     incomparable: IncomparablePolicy,
     improved: ImprovedPolicy,
+    cause: Cause | None = None,
+    strict: bool = False,
+    allowed: Collection[Cause] = (),
 ) -> bool:
     """Whether a verdict fails the run.
 
     A regression always does, and so does what could not be measured or not be measured twice the
-    same: a gate that cannot tell must not pass. A stale baseline never does.
+    same: a gate that cannot tell must not pass. A test that was not compared with the baseline that
+    it has, for a ``cause`` that is not ``allowed``, does where the gate is ``strict``, as in CI.
 
     >>> fails(Verdict.new, missing="note", incomparable="warn", improved="note")
     False
@@ -99,7 +113,10 @@ def fails(
     if verdict is Verdict.new:
         return missing == "fail"
     if verdict is Verdict.incomparable:
-        return incomparable == "fail"
+        way = cause in (Cause.warmup, Cause.isolation)
+        return cause not in allowed and (incomparable == "fail" or (strict and way))
+    if verdict in (Verdict.stale, Verdict.uncounted):
+        return strict and cause not in allowed
     if verdict is Verdict.improved:
         return improved == "fail"
     return verdict in (Verdict.regressed, Verdict.failed, Verdict.nondeterministic)
@@ -116,7 +133,7 @@ def should_write(verdict: Verdict, policy: UpdatePolicy, has_readable_baseline: 
     >>> should_write(Verdict.unchanged, "all", True), should_write(Verdict.unchanged, "failing", True)
     (True, False)
     """
-    if verdict in (Verdict.failed, Verdict.nondeterministic, Verdict.stale):
+    if verdict in NEVER_WRITTEN:
         return False
     is_new = verdict is Verdict.new
     if is_new == has_readable_baseline:

@@ -12,6 +12,7 @@ from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.calls import CallChange
+from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.compare import (
     Comparison,
     Delta,
@@ -86,6 +87,10 @@ class TestResult:
     written: bool = False
     #: why there is no count or no comparison: the text of an InstrcountError, or one line; else ""
     reason: str = ""
+    #: why it was not compared with the baseline that it has; None where it was, or has none
+    cause: Cause | None = None
+    #: what is to be said with the verdict, whatever it is
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_denoised(self) -> bool:
@@ -136,6 +141,7 @@ def measured_result(
         packages_changed=delta.packages_changed if delta else (),
         differences=comparison.differences if isinstance(comparison, Incomparable) else (),
         written=written,
+        cause=cause_of(comparison.differences) if isinstance(comparison, Incomparable) else None,
     )
 
 
@@ -189,6 +195,8 @@ class CallsResult:
     written: bool = False
     #: why there is none
     reason: str = ""
+    #: as of a `TestResult`
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)

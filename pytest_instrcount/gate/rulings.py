@@ -22,6 +22,7 @@ from pytest_instrcount.gate.baseline import (
     changed_meanwhile,
     to_baseline,
 )
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Delta, Gated, GatedCount, compare
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
@@ -50,12 +51,17 @@ Record = TypeVar("Record", Measurement, Baseline)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the user wants of verdicts; ``update`` is None where nothing is to be written."""
+    """What the user wants of verdicts; ``update`` is None where nothing is to be written.
+
+    ``strict``: each test that has a baseline is to be compared, unless the cause is ``allowed``.
+    """
 
     missing: MissingPolicy
     incomparable: IncomparablePolicy
     improved: ImprovedPolicy
     update: UpdatePolicy | None
+    strict: bool = False
+    allowed: frozenset[Cause] = frozenset()
 
     def failing(self, results: Iterable[Result]) -> list[Result]:
         """The results that fail the run. What was stored is accepted; what was not, is not."""
@@ -68,6 +74,9 @@ class Policy:
                 missing=self.missing,
                 incomparable=self.incomparable,
                 improved=self.improved,
+                cause=result.cause,
+                strict=self.strict,
+                allowed=self.allowed,
             )
         ]
 
@@ -331,15 +340,17 @@ class Rulings:
             for result in self.results.values()
         )
 
-    def stale(self, is_stale: Callable[[str], bool], limit: Limit) -> list[Path]:
-        """Record baselines whose test is gone; returns their files."""
+    def stale(self, cause_of: Callable[[str], Cause | None], limit: Limit) -> list[Path]:
+        """Record baselines whose test is gone, or not measured any more; returns their files."""
         gone = []
         # of what was read, the test is there
         read = {self.store.path(nodeid) for nodeid in self._read}
         for path, owner in self.store.list(read):
-            if isinstance(owner, str) and is_stale(owner):
+            cause = cause_of(owner) if isinstance(owner, str) else None
+            if isinstance(owner, str) and cause is not None:
                 gone.append(path)
-                self.results[owner] = TestResult(owner, Verdict.stale, None, None, None, limit)
+                stale = TestResult(owner, Verdict.stale, None, None, None, limit, cause=cause)
+                self.results[owner] = stale
         return gone
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.cause import cause_of
 from pytest_instrcount.gate.compare import (
     Gated,
     GatedCount,
@@ -45,6 +46,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         detects=None if known is None else known.detects,
         tree=old.python,
         differences=differences,
+        cause=cause_of(differences) if differences else None,
         packages_changed=differing(old.packages, new.packages),
     )
     if differences:

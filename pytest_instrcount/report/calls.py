@@ -8,6 +8,7 @@ from fractions import Fraction
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, CallsResult
+from pytest_instrcount.report.causes import ways_out, what_became
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import count, count_verdicts, cut_right, percent, short_name
 
@@ -51,7 +52,7 @@ def render_calls_failure(result: CallsResult, update_command: str, width: int = 
     lines += [f"  {line}" for line in _why(result, width - 2)]
     if result.verdict in ACCEPTABLE and not result.too_many:
         lines.append(f"  accept: {printable(update_command)}")
-    return lines
+    return lines + ways_out(result.cause)
 
 
 def _what(result: CallsResult) -> str:
@@ -59,6 +60,8 @@ def _what(result: CallsResult) -> str:
         return f"no baseline to compare with ({count(result.calls)} calls) [baseline-missing]"
     if result.verdict is Verdict.incomparable:
         return "the calls were stored in another environment or way [baseline-incomparable]"
+    if result.verdict is Verdict.stale:
+        return what_became(result.cause)
     if result.verdict is Verdict.failed:
         return printable(result.reason.partition("\n")[0])
     if result.verdict is Verdict.nondeterministic:

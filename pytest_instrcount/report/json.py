@@ -4,7 +4,7 @@ History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
 3: whose doing a change is (per test functions, python, explained, work); budgets; against; of benchmarks
-   group and extra_info
+   group and extra_info; cause: why a test was not compared with the baseline that it has; remarks
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def _calls_dict(result: CallsResult) -> dict[str, object]:
     return {
         "nodeid": result.nodeid,
         "verdict": result.verdict.value,
+        "cause": result.cause and result.cause.value,
         "calls": result.calls,
         "baseline_calls": result.baseline_calls,
         "delta": _number(result.delta),
@@ -76,6 +77,7 @@ def _test_dict(result: TestResult, summary: RunSummary) -> dict[str, object]:
         "group": summary.groups.get(result.nodeid),
         "extra_info": dict(summary.extra_info.get(result.nodeid, {})),
         "verdict": result.verdict.value,
+        "cause": result.cause and result.cause.value,
         "ir": result.ir,
         "baseline_ir": result.baseline_ir,
         "denoised_ir": result.denoised_ir,
@@ -98,6 +100,7 @@ def _test_dict(result: TestResult, summary: RunSummary) -> dict[str, object]:
             "python": float(blame.explained(MOST_CAUSES)) if blame else None,
         },
         "work": {kind: [_exact(before), _exact(after)] for kind, before, after in result.work},
+        "remarks": list(result.remarks),
     }
 
 

@@ -24,6 +24,7 @@ _ORDER = (
     Verdict.regressed,
     Verdict.failed,
     Verdict.nondeterministic,
+    Verdict.uncounted,
     Verdict.new,
     Verdict.incomparable,
     Verdict.improved,

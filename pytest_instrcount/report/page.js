@@ -3,8 +3,8 @@
 // The page: all tests, or one of them, by the fragment of the address.
 
 const RUN = JSON.parse(document.getElementById("run").textContent);
-const WORST_FIRST = ["regressed", "failed", "nondeterministic", "incomparable", "new", "stale",
-  "improved", "unchanged"];
+const WORST_FIRST = ["regressed", "failed", "nondeterministic", "uncounted", "incomparable", "new",
+  "stale", "improved", "unchanged"];
 const KINDS = [...WORST_FIRST, "over-budget", "kept"];
 const PREFIX = "#test=";
 const overview = document.getElementById("overview");

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.gate import (
     ImprovedPolicy,
@@ -31,6 +32,7 @@ _ENTRIES: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "tests": {
         "nodeid": (str,),
         "verdict": (str,),
+        "cause": (str, type(None)),
         "ir": (int, type(None)),
         "baseline_ir": (int, type(None)),
         "denoised_ir": (int, type(None)),
@@ -38,7 +40,12 @@ _ENTRIES: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         "detects": (int, float, type(None)),
         "limit": (str,),
     },
-    "traces": {"nodeid": (str,), "verdict": (str,), "calls": (int, type(None))},
+    "traces": {
+        "nodeid": (str,),
+        "verdict": (str,),
+        "cause": (str, type(None)),
+        "calls": (int, type(None)),
+    },
     "budgets": {"nodeid": (str,), "budget": (str,), "kept": (bool,)},
 }
 
@@ -105,6 +112,8 @@ def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]])
             raise ValueError(f"{key} in an entry of {kind} is missing, or has the wrong type")
     if "verdict" in keys and entry["verdict"] not in Verdict.__members__:
         raise ValueError(f"{entry['verdict'][:40]!r} is no verdict")
+    if "verdict" in keys and entry["cause"] not in (None, *Cause.__members__):
+        raise ValueError(f"{str(entry['cause'])[:40]!r} is no cause")
 
 
 def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
@@ -172,10 +181,12 @@ def failures_in(
     missing: MissingPolicy,
     incomparable: IncomparablePolicy,
     improved: ImprovedPolicy,
+    strict: bool = False,
+    allowed: frozenset[Cause] = frozenset(),
 ) -> list[str]:
     """What fails a run with these results: "regressed t.py::test_a", tests first, then calls, budgets."""
     found = [
-        f"{entry['verdict']} {entry['nodeid']}"
+        f"{entry['verdict']} {entry['nodeid']}" + (f" ({entry['cause']})" if entry["cause"] else "")
         for kind in ("tests", "traces")
         for entry in report[kind]
         if fails(
@@ -183,6 +194,9 @@ def failures_in(
             missing=missing,
             incomparable=incomparable,
             improved=improved,
+            cause=entry["cause"] and Cause(entry["cause"]),
+            strict=strict,
+            allowed=allowed,
         )
     ]
     budgets = [each for each in report["budgets"] if not each["kept"]]

@@ -14,6 +14,7 @@ from pytest_instrcount.report.accepted import render_accepted
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.budgets import render_budgets
 from pytest_instrcount.report.calls import render_calls
+from pytest_instrcount.report.causes import uncompared_lines, ways_out, what_became
 from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.table import fit_table
@@ -97,6 +98,7 @@ def run_notes(summary: RunSummary) -> tuple[str, ...]:
     return (
         *moved_together(summary.results),
         *other_environments(summary.results),
+        *uncompared_lines(summary.results),
         *blind_limits(summary.results),
         *unsteady_tests(summary.results),
         *summary.notes,
@@ -177,12 +179,12 @@ def render_failure(result: TestResult, update_command: str, width: int = 80) -> 
     name = short_name(result.nodeid)
     lines = [f"{name}: {_what(result)}"]
     lines += [f"  {line}" for line in _why(result, width)]
-    lines += [f"  {printable(line)}" for line in result.detail]
+    lines += [f"  {printable(line)}" for line in (*result.detail, *result.remarks)]
     if result.verdict is Verdict.new:
         lines.append(f"  fix: {printable(update_command)}")
     elif result.verdict in ACCEPTABLE:
         lines.append(_accept(update_command))
-    return lines
+    return lines + ways_out(result.cause)
 
 
 def _what(result: TestResult) -> str:
@@ -192,6 +194,8 @@ def _what(result: TestResult) -> str:
     if verdict is Verdict.incomparable:
         other = "the baseline was made in another environment or way [baseline-incomparable]"
         return _reason(result)[0] or other
+    if verdict in (Verdict.stale, Verdict.uncounted):
+        return what_became(result.cause)
     if verdict is Verdict.failed:
         return _reason(result)[0] or "could not be measured"
     if verdict is Verdict.nondeterministic:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_instrcount.blame.source import first_line
 from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 
@@ -82,8 +83,9 @@ def _size(result: TestResult) -> int:
 def why_no_tree(result: TestResult, summary: RunSummary) -> str:
     """Why nothing is known of this test by Python function, and what to type."""
     if result.verdict is Verdict.stale:
-        return "The test is gone."
-    if result.verdict in (Verdict.failed, Verdict.nondeterministic):
+        gone = result.cause is not Cause.unmarked
+        return "The test is gone." if gone else "The test is not measured any more."
+    if result.verdict in (Verdict.failed, Verdict.nondeterministic, Verdict.uncounted):
         return "The test could not be measured."
     if summary.blame == "off":
         return f"Python functions are not told apart under --instrcount-blame=off. {_FIX}"

@@ -218,6 +218,8 @@ class Controller:
         "counted": _counted,
         "settled": _settled,
         "failed": lambda self, _, *said: self._findings.fail(*said),
+        "remark": lambda self, _, *said: self._findings.remark(*said),
+        "left": lambda self, _, *said: self._findings.leave(*said),
         "kept": lambda self, _, *said: self._findings.keeper.keep(*said),
         "tree": lambda self, _, *said: self._findings.attribute(*said),
         "calls": lambda self, _, count: self._findings.rule_calls(count),

@@ -16,10 +16,12 @@ from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.gate.budget import Budget, Ratio
 from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.scaling import Growth
 from pytest_instrcount.replay import Place
+from pytest_instrcount.uncompared import Left
 
 #: In ``workerinput``: the channel; then, for a worker beside the controller, ``sys.path`` as the
 #: controller was started with; for one elsewhere, as `tell_surroundings`.
@@ -68,9 +70,11 @@ _CLASSES = {
         Budget,
         CallTable,
         CallTree,
+        Cause,
         Fraction,
         Growth,
         Hello,
+        Left,
         Limit,
         Measurement,
         PhaseTime,

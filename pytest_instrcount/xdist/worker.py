@@ -30,6 +30,7 @@ from pytest_instrcount.selection import Selection
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
 from pytest_instrcount.stash import MISTAKES
+from pytest_instrcount.uncompared import Left
 from pytest_instrcount.xdist.mail import (
     CHANNEL,
     SURROUNDINGS,
@@ -135,6 +136,14 @@ class SentFindings(Findings):
         """As ever, and send it."""
         Findings.fail(self, nodeid, limit, reason)
         self.send("failed", nodeid, limit, reason)
+
+    def leave(self, nodeid: str, left: Left) -> None:
+        """Send the reason."""
+        self.send("left", nodeid, left)
+
+    def remark(self, nodeid: str, remarks: Sequence[str]) -> None:
+        """Send them."""
+        self.send("remark", nodeid, tuple(remarks))
 
     def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:
         """As ever, and send it."""

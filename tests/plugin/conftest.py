@@ -32,7 +32,7 @@ from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
-from pytest_instrcount.fixture import InstrCount, Rounds
+from pytest_instrcount.fixture import InstrCount, Rounds, remarks_of
 from pytest_instrcount.gate.baseline import load_baseline
 from pytest_instrcount.stash import BENCHMARK, COUNTING
 
@@ -365,12 +365,15 @@ class TestChild:
             "group": None if benchmark is None else benchmark.group,
             "extra_info": {} if benchmark is None else plain_info(benchmark.extra_info),
             "unused": unused,
+            "remarks": remarks_of(fixture, benchmark),
+            "offspring": None,
             "expected": self._used,
             "modules": self._valgrind.modules,
             "compiled": 0,
             "dumps": [] if self._counted is None else list(map(str, self._dumps(self._counted[1]))),
             "isolation": self._order.isolation,
-            "threads": False,
+            "threads": [],
+            "beside": [],
             "counted": self._counted,
             "traced": self._traced(),
             "names": [] if self._counted is None else self._names(),

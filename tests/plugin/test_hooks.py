@@ -101,7 +101,7 @@ def test_options_and_isolation_of_a_child(project: Project) -> None:
     for zygote in asked:
         assert zygote.setup.options_of_valgrind[-1] == "--smc-check=all-non-file"
     assert {order.isolation for order in project.valgrind.orders.values()} == {"process"}
-    project.measure("--instrcount-isolation=fork")
+    project.update("--instrcount-isolation=fork")
     assert {order.isolation for order in project.valgrind.orders.values()} == {"fork"}
 
 

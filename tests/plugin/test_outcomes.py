@@ -184,4 +184,6 @@ def test_incomparable_is_no_comparison(project: Project, monkeypatch: pytest.Mon
     monkeypatch.setenv("CI", "true")
     assert project.measure().ret == pytest.ExitCode.OK
     project.valgrind.version = "3.24.0"
-    assert project.measure().ret == pytest.ExitCode.USAGE_ERROR
+    assert project.measure().ret == pytest.ExitCode.TESTS_FAILED
+    args = "--instrcount-incomparable=warn"
+    assert project.measure(args).ret == pytest.ExitCode.USAGE_ERROR

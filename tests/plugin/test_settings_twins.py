@@ -26,7 +26,7 @@ TWINS: list[tuple[str, str, str, Any, Any]] = [
     ),
     ("instrcount_reason_above", "5%", "reason_above", Fraction(1, 20), None),
     ("instrcount_missing", "fail", "missing", "fail", "auto"),
-    ("instrcount_incomparable", "fail", "incomparable", "fail", "warn"),
+    ("instrcount_incomparable", "fail", "incomparable", "fail", "auto"),
     ("instrcount_improved", "fail", "improved", "fail", "note"),
     ("instrcount_backend", "bytecode", "backend", "bytecode", "callgrind"),
     ("instrcount_valgrind", "/opt/valgrind", "valgrind", "/opt/valgrind", "valgrind"),
@@ -145,7 +145,7 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
     for line in (
         "instrcount_update_policy = 'some': choose one of all, missing, failing",
         "instrcount_missing = 'maybe': choose one of auto, fail, note",
-        "instrcount_incomparable = 'no': choose one of warn, fail",
+        "instrcount_incomparable = 'no': choose one of auto, warn, fail",
         "instrcount_improved = 'yes': choose one of note, fail",
         "instrcount_isolation = 'thread': choose one of fork, process",
         "verbosity_instrcount = 'loud': *",

@@ -542,6 +542,7 @@ def test_report(traced: Project) -> None:
         {
             "nodeid": "test_it.py::test_a",
             "verdict": "regressed",
+            "cause": None,
             "calls": 6,
             "baseline_calls": 4,
             "delta": 0.5,

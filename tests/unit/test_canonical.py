@@ -17,6 +17,7 @@ from pytest_instrcount.callgrind.canonical import (
     canonical_options,
     presentation,
 )
+from pytest_instrcount.callgrind.command import temporary_folder
 
 ROOT = Path("/project")
 
@@ -79,7 +80,7 @@ def test_ini_settings() -> None:
     found = inside({"override_ini": ["a=b"]}, ini=("cache_dir", "faulthandler_timeout"))
     assert sorted(found["override_ini"]) == [
         "a=b",
-        "cache_dir=/tmp/s/tmp/cache",
+        f"cache_dir={temporary_folder('/tmp/s')}/cache",
         "faulthandler_timeout=0",
     ]
     assert inside({"override_ini": None})["override_ini"] == []

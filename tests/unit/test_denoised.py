@@ -125,7 +125,7 @@ def test_a_range_is_in_what_is_detected() -> None:
 
 def test_ends_hold_what_layouts_may_hide() -> None:
     least, most = ends_of_growth(OLD, 1, denoise_layouts([profile(2020)], OLD.noise), 1)
-    assert (least, most) == (-10, 30)
+    assert [least, most] == [-10, 30]
 
 
 COUNTS = st.integers(0, 3000)

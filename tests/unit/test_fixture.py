@@ -168,16 +168,20 @@ def never_awaited(fixture: InstrCount) -> set[str]:
     return {re.findall("'(.*)' was never awaited", str(each.message))[0] for each in found}
 
 
-def test_a_future_is_a_value() -> None:
-    """What may have begun already is returned as it is; the call that made it is counted."""
+def test_a_done_future_is_a_value() -> None:
+    """It is returned as it is; the call that made it is counted."""
 
     async def test() -> None:
         recorder = Recorder()
         loop = asyncio.get_running_loop()
-        future = InstrCount(NODEID, recorder)(loop.create_future)
-        assert isinstance(future, asyncio.Future)
+
+        def make() -> asyncio.Future[int]:
+            future: asyncio.Future[int] = loop.create_future()
+            future.set_result(1)
+            return future
+
+        assert InstrCount(NODEID, recorder)(make).result() == 1
         assert recorder.calls
-        future.cancel()
 
     asyncio.run(test())
 

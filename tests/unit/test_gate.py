@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.gate.baseline import Found, to_baseline
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Incomparable, New, compare
 from pytest_instrcount.gate.gate import UpdatePolicy, Verdict, fails, judge, should_write
 from pytest_instrcount.gate.limit import Limit, parse_limit
@@ -22,7 +23,7 @@ def compared(old: tuple[int, int], new: tuple[int, int]) -> Comparison:
 
 def test_the_words_of_the_report() -> None:
     """A verdict is its word, in text, in JSON and in f-strings of every Python."""
-    words = "unchanged improved regressed new incomparable nondeterministic failed stale"
+    words = "unchanged improved regressed new incomparable nondeterministic failed stale uncounted"
     assert " ".join(Verdict) == words
     assert [f"{verdict}" for verdict in Verdict] == words.split()
 
@@ -71,7 +72,7 @@ def test_regressed_back_is_never_regressed(one: int, two: int) -> None:
 
 
 ALWAYS = {Verdict.regressed, Verdict.failed, Verdict.nondeterministic}
-NEVER = {Verdict.unchanged, Verdict.stale}
+NEVER = {Verdict.unchanged, Verdict.stale, Verdict.uncounted}
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -94,6 +95,41 @@ def test_fails(verdict: Verdict) -> None:
         assert answer is expected
 
 
+@pytest.mark.parametrize("allowed", Cause)
+@pytest.mark.parametrize(
+    ("verdict", "cause", "fails_in_ci"),
+    [
+        (Verdict.unchanged, None, False),
+        (Verdict.regressed, None, True),
+        (Verdict.stale, Cause.gone, True),
+        (Verdict.stale, Cause.unmarked, True),
+        (Verdict.uncounted, Cause.skipped, True),
+        (Verdict.uncounted, Cause.uncounted, True),
+        (Verdict.incomparable, Cause.warmup, True),
+        (Verdict.incomparable, Cause.isolation, True),
+        (Verdict.incomparable, Cause.environment, False),  # --instrcount-incomparable decides
+    ],
+)
+def test_a_strict_gate(
+    verdict: Verdict, cause: Cause | None, fails_in_ci: bool, allowed: Cause
+) -> None:
+    """A test that misses the comparison with its baseline fails, but for a cause that is allowed."""
+
+    def answer(*, strict: bool) -> bool:
+        return fails(
+            verdict,
+            missing="note",
+            incomparable="warn",
+            improved="note",
+            cause=cause,
+            strict=strict,
+            allowed={allowed},
+        )
+
+    assert answer(strict=True) is (fails_in_ci and cause is not allowed)
+    assert answer(strict=False) is (verdict is Verdict.regressed)
+
+
 @pytest.mark.parametrize(
     ("verdict", "policies"),
     [
@@ -105,6 +141,7 @@ def test_fails(verdict: Verdict) -> None:
         (Verdict.nondeterministic, set()),
         (Verdict.failed, set()),
         (Verdict.stale, set()),
+        (Verdict.uncounted, set()),
     ],
 )
 @pytest.mark.parametrize("policy", ["all", "missing", "failing"])

@@ -38,6 +38,7 @@ NO_CAUSE: dict[str, object] = {
     "python": None,
     "explained": {"functions": None, "python": None},
     "work": {},
+    "remarks": [],
 }
 FAILED = TestResult("t.py::b", Verdict.failed, None, None, None, LIMIT, reason="segfault")
 
@@ -61,6 +62,7 @@ def test_report_of_two_tests() -> None:
                 "group": None,
                 "extra_info": {},
                 "verdict": "regressed",
+                "cause": None,
                 "ir": 1020,
                 "baseline_ir": 1000,
                 "denoised_ir": 990,
@@ -75,6 +77,7 @@ def test_report_of_two_tests() -> None:
                 "group": None,
                 "extra_info": {},
                 "verdict": "failed",
+                "cause": None,
                 "ir": None,
                 "baseline_ir": None,
                 "denoised_ir": None,
@@ -113,8 +116,8 @@ def test_values_are_plain() -> None:
     """No enum and no fraction is left for a reader to trip over."""
     (test,) = entries_of(RunSummary((MOVED,), {}))
     assert [type(value) for value in test.values()] == [
-        *(str, type(None), dict, str, int, int, int, float, float, float, str, list),
-        *(type(None), dict, dict),
+        *(str, type(None), dict, str, type(None), int, int, int, float, float, float, str, list),
+        *(type(None), dict, dict, list),
     ]
 
 

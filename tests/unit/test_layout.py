@@ -21,7 +21,7 @@ ROOMS = (
     {"session"},
     {"counting", "gating"},
     {"tracing.run"},
-    {"planning", "preparing", "ending", "clocks"},
+    {"planning", "preparing", "ending", "clocks", "uncompared", "drift"},
     {"measuring", "starting", "blaming", "bundling", "against", "merging", "comparing", "looking"},
     {"accounting"},
     {"findings"},
@@ -49,7 +49,7 @@ ROOMS = (
     {"counts"},
     {"callgrind"},
     {"fixture"},
-    {"outputs"},
+    {"outputs", "unconsumed"},
     {"options", "stash", "hookspec"},
     {"account"},
     {"atomic", "body", "errors", "git", "patience", "programs", "subtests", "unobeyed"},
@@ -57,6 +57,7 @@ ROOMS = (
 )
 
 KNOW_PYTEST = {
+    "uncompared",
     "accounting",
     "backend",
     "clocks",

@@ -29,6 +29,7 @@ TEST: dict[str, Any] = {
     "group": None,
     "extra_info": {},
     "verdict": "unchanged",
+    "cause": None,
     "ir": 10,
     "baseline_ir": 10,
     "denoised_ir": 10,
@@ -40,6 +41,7 @@ TEST: dict[str, Any] = {
     "python": None,
     "explained": {"functions": None, "python": None},
     "work": {},
+    "remarks": [],
 }
 BUDGET: dict[str, Any] = {
     "nodeid": "t.py::a",
@@ -290,7 +292,7 @@ def test_the_union_fits_the_schema(tmp_path: Path) -> None:
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "failed"}]}, 1),
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "nondeterministic"}]}, 1),
         ({"tests": [{**TEST, "nodeid": "t.py::b", "verdict": "incomparable"}]}, 0),
-        ({"traces": [{"nodeid": "t.py::b", "verdict": "regressed", "calls": 3}]}, 1),
+        ({"traces": [{"nodeid": "t.py::b", "verdict": "regressed", "cause": None, "calls": 3}]}, 1),
         ({"budgets": [{**BUDGET, "kept": False}]}, 1),
     ],
 )

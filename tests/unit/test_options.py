@@ -68,6 +68,7 @@ def test_twins(declared: Recorder) -> None:
     }
     only_ini = {
         "instrcount_adopt_benchmarks",
+        "instrcount_allow",
         "instrcount_against_build",
         "instrcount_env",
         "instrcount_recognizers",

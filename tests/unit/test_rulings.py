@@ -12,6 +12,7 @@ from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.gate import baseline as files
 from pytest_instrcount.gate.baseline import Baseline, Found, Store, to_baseline
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.measurement import Measurement
@@ -67,7 +68,7 @@ def test_a_baseline_is_read_once(rulings: Rulings, monkeypatch: pytest.MonkeyPat
         rulings.made_with(nodeid)
     for nodeid in NAMES[:-1]:
         rulings.rule(measured(nodeid), LIMIT)
-    (stale,) = rulings.stale(lambda nodeid: True, LIMIT)
+    (stale,) = rulings.stale(lambda nodeid: Cause.gone, LIMIT)
     assert stale == rulings.store.path(NAMES[-1])
     assert rulings.results[NAMES[-1]].verdict is Verdict.stale
     assert sorted(reads) == sorted(map(rulings.store.path, NAMES))

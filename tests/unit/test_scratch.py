@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.callgrind import scratch
-from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned, take_scratch
+from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_abandoned, take_scratch
 from pytest_instrcount.errors import InstrcountError
 
 
@@ -44,7 +45,7 @@ def test_private_with_its_folders() -> None:
     """Nobody else may look in."""
     taken = take_scratch()
     assert stat.S_IMODE(taken.path.stat().st_mode) == 0o700
-    assert sorted(os.listdir(taken.path)) == ["dumps", "tmp"]
+    assert sorted(os.listdir(taken.path)) == sorted(folders_in(taken.path))
     give_up(taken)
 
 
@@ -82,7 +83,7 @@ def test_what_a_killed_run_left_is_swept() -> None:
     (taken.path / "link").symlink_to(outside)
     give_up(taken)
     again = take_scratch()
-    assert sorted(os.listdir(again.path)) == ["dumps", "tmp"]
+    assert sorted(os.listdir(again.path)) == sorted(folders_in(again.path))
     assert not list((again.path / "dumps").iterdir())
     assert outside.is_dir()
     give_up(again)
@@ -138,3 +139,30 @@ def test_all_names_are_taken(parent: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for each in taken:
         each.remove()
         give_up(each)
+
+
+@pytest.mark.parametrize("parent", ["/tmp", "/var/tmp", "/t", "/home/me/tmp"])
+def test_one_length_of_temporary_folders(parent: str) -> None:
+    """A test with tmp_path finds paths of one length, however long TMPDIR is."""
+    found = temporary_folder(f"{parent}/instrcount-0000001000-000")
+    assert len(found) == 48
+    assert found.startswith(f"{parent}/instrcount-0000001000-000/tmp")
+
+
+def test_steps_of_length() -> None:
+    """What is longer has one of few lengths, and stays short enough for a socket where it can."""
+    lengths = {
+        len(temporary_folder(f"/{'x' * size}/instrcount-0000001000-000")) for size in range(90)
+    }
+    assert lengths == {48, 80, 112, 144}
+    assert len(temporary_folder("/é" * 4)) == 48 - 4  # bytes are what is counted
+
+
+def test_a_link_to_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is known by the path that pytest resolves it to."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "link"))
+    taken = take_scratch()
+    assert taken.path.parent == tmp_path / "real"
+    give_up(taken)

@@ -1,0 +1,56 @@
+"""Processes that a counted call starts and waits for: Callgrind counts none of them."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def waited_for() -> tuple[int, int, int]:
+    """What all processes have used that this one has waited for; it grows by each."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_minflt, used.ru_nvcsw, used.ru_nivcsw
+
+
+class Starts:
+    """Notes each start of a process while it is on. A hook for audits cannot be taken away again."""
+
+    def __init__(self) -> None:
+        self._on = False
+        self._found: Counter[str] = Counter()
+
+    def _note(self, event: str, _: object) -> None:
+        if self._on:
+            self._found[event] += 1
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """While it lasts."""
+        sys.addaudithook(self._note)
+        self._on = True
+        try:
+            yield
+        finally:
+            self._on = False
+
+    @property
+    def number(self) -> int:
+        """How many processes were started; 0 if none of the ways was one that Python tells of."""
+        found = self._found
+        # subprocess tells of itself, and then of what it spawns by
+        spawned = max(found["subprocess.Popen"], found["os.posix_spawn"])
+        return spawned + found["os.fork"] + found["os.forkpty"] + found["os.system"]
+
+
+def describe_offspring(number: int) -> str:
+    """What a verdict says of them.
+
+    >>> describe_offspring(1), describe_offspring(0)
+    ('1 process of its own, not counted', 'processes of its own, not counted')
+    """
+    if number == 1:
+        return "1 process of its own, not counted"
+    return f"{number or ''} processes of its own, not counted".strip()

@@ -1,0 +1,76 @@
+"""Why a test that has a baseline was not compared with it: the words of ``instrcount_allow``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Cause(str, Enum):
+    """The values are the words of the ini setting and of the JSON report."""
+
+    #: the baseline's test does not exist any more
+    gone = "gone"
+    #: the test exists and is not measured any more: it lost its marker, or its fixture
+    unmarked = "unmarked"
+    #: skipped, or expected to fail, under Valgrind alone
+    skipped = "skipped"
+    #: it ran, and nothing of it was counted
+    uncounted = "uncounted"
+    #: the baseline was made with another warm-up
+    warmup = "warmup"
+    #: the baseline was made with another isolation
+    isolation = "isolation"
+    #: the baseline was made in another environment: ``--instrcount-incomparable`` decides
+    environment = "environment"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+#: What ``instrcount_allow`` may name.
+ALLOWABLE = tuple(cause.value for cause in Cause if cause is not Cause.environment)
+
+#: First line of a failure, and what to do.
+MEANINGS: dict[Cause, tuple[str, str]] = {
+    Cause.gone: (
+        "its baseline is there, and the test is gone [baseline-gone]",
+        "pytest --instrcount-prune    (deletes the baselines of tests that are gone)",
+    ),
+    Cause.unmarked: (
+        "it has a baseline, and is not measured any more [baseline-unmarked]",
+        "give it its instrcount marker again, or: pytest --instrcount-prune",
+    ),
+    Cause.skipped: (
+        "it has not passed under Valgrind, so nothing was compared [skipped-inside]",
+        "let the variables through that it looks for: instrcount_env = NAME in the ini file",
+    ),
+    Cause.uncounted: (
+        "it has a baseline, and nothing of it was counted [uncounted]",
+        "have it counted again, or: delete its baseline",
+    ),
+}
+
+
+def cause_of(differences: Iterable[tuple[str, str, str]]) -> Cause:
+    """Why two counts are incomparable: the way of measuring, if that is all that differs.
+
+    >>> print(cause_of([("warmup", "20", "5")]), cause_of([("python", "3.11", "3.12")]))
+    warmup environment
+    """
+    names = {name for name, _, _ in differences}
+    if names <= {"warmup", "isolation"}:
+        return Cause.isolation if "isolation" in names else Cause.warmup
+    return Cause.environment
+
+
+def parse_causes(words: Iterable[str]) -> frozenset[Cause]:
+    """The causes that fail no run. Raises ValueError for a word that is none.
+
+    >>> sorted(map(str, parse_causes(["skipped", "gone"])))
+    ['gone', 'skipped']
+    """
+    unknown = [word for word in words if word not in ALLOWABLE]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is none of {', '.join(ALLOWABLE)}")
+    return frozenset(map(Cause, words))

@@ -1,0 +1,78 @@
+"""What one call can do but once, starts, or finds alive beside it: under real Valgrind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
+
+ONCE = """
+import subprocess, sys, pytest
+
+def consume(it):
+    total = 0
+    for x in it:
+        total += x
+    return total
+
+@pytest.mark.parametrize("n", [99, 999, 9999])
+def test_once(benchmark, n):
+    assert benchmark.pedantic(consume, args=(iter(range(n)),)) == n * (n - 1) // 2
+
+def test_children(instrcount):
+    def start():
+        subprocess.run(["true"])
+        subprocess.run(["true"])
+    instrcount(start)
+"""
+
+THREADED = """
+import pathlib, threading, pytest
+
+HERE = pathlib.Path(__file__).parent
+
+def wait_without_end():
+    threading.Event().wait()
+
+if (HERE / "threaded").exists():
+    threading.Thread(target=wait_without_end, name="poller", daemon=True).start()
+
+@pytest.mark.instrcount
+def test_apart():
+    assert sum(range(1000))
+
+@pytest.mark.instrcount
+def test_needs_it():
+    assert threading.active_count() > 1 or not (HERE / "threaded").exists()
+"""
+
+
+def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: Run) -> None:
+    """Ten times the elements cost ten times as much, and processes of its own are said."""
+    project.makepyfile(test_it=ONCE)
+    result, tests = run("--instrcount-blame=off")
+    result.assert_outcomes(passed=4)
+    counts = [tests[f"test_it.py::test_once[{n}]"]["ir"] for n in (99, 999, 9999)]
+    assert 8 < counts[1] / counts[0] < 14
+    assert 9 < counts[2] / counts[1] < 12
+    assert tests["test_it.py::test_children"]["remarks"] == ["2 processes of its own, not counted"]
+
+
+def test_a_file_that_gains_a_thread(
+    project: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is compared all the same where it passes without the thread, else it fails in CI; both name it."""
+    project.makepyfile(test_it=THREADED)
+    run("--instrcount-update-baseline", "--instrcount-blame=off")
+    (project.path / "threaded").touch()
+    monkeypatch.setenv("CI", "1")
+    result, tests = run("--instrcount-blame=off")
+    result.assert_outcomes(passed=2, failed=1)
+    apart, needs = (tests[f"test_it.py::{name}"] for name in ("test_apart", "test_needs_it"))
+    assert (apart["verdict"], apart["delta"]) == ("unchanged", 0)
+    assert (needs["verdict"], needs["cause"]) == ("incomparable", "isolation")
+    for test in (apart, needs):
+        assert "poller, which runs test_it.wait_without_end in test_it.py" in test["remarks"][0]

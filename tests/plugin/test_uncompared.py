@@ -1,0 +1,322 @@
+"""In CI a selected test that has a baseline is compared, or fails the run, or its cause is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_instrcount import cli
+from pytest_instrcount.selection import Selection
+from tests.plugin.conftest import Project
+
+SUITE = """
+import os
+import pytest
+
+OUTSIDE = os.getpid()  # what measures a test is another process
+
+@pytest.mark.instrcount
+def test_a(): pass
+
+@pytest.mark.instrcount
+def test_b(): pass
+"""
+
+GONE = SUITE.replace("@pytest.mark.instrcount\ndef test_b(): pass", "")
+UNMARKED = SUITE.replace("@pytest.mark.instrcount\ndef test_b", "def test_b")
+SKIPPED = SUITE.replace(
+    "test_b(): pass", "test_b():\n    if os.getpid() != OUTSIDE: pytest.skip('no DATABASE_URL')"
+)
+XFAILED = SUITE.replace(
+    "test_b(): pass", "test_b():\n    if os.getpid() != OUTSIDE: pytest.xfail('no DATABASE_URL')"
+)
+WARMED = SUITE.replace("instrcount\ndef test_b", "instrcount(warmup=5)\ndef test_b")
+ISOLATED = SUITE.replace("instrcount\ndef test_b", "instrcount(isolation='process')\ndef test_b")
+UNUSED = SUITE.replace("instrcount\ndef test_b()", "benchmark\ndef test_b(benchmark)")
+
+CASES = {
+    "gone": (GONE, "stale", "baseline-gone"),
+    "unmarked": (UNMARKED, "stale", "baseline-unmarked"),
+    "skipped": (SKIPPED, "uncounted", "skipped-inside"),
+    "warmup": (WARMED, "incomparable", "baseline-incomparable"),
+    "isolation": (ISOLATED, "incomparable", "baseline-incomparable"),
+    "uncounted": (UNUSED, "uncounted", "uncounted"),
+}
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    """Two measured tests with baselines."""
+    project.write(SUITE)
+    project.update()
+    return project
+
+
+@pytest.fixture
+def in_ci(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    return lambda: monkeypatch.setenv("CI", "true")
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_each_cause_fails_in_ci(suite: Project, in_ci: Callable[[], None], cause: str) -> None:
+    """One more failed report, which says what happened and what to do."""
+    text, verdict, slug = CASES[cause]
+    suite.write(text)
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            f"test_b: * [[]{slug}]",
+            f"  or allow it: instrcount_allow = {cause}, in the ini file",
+            f"{verdict.upper()} test_it.py::test_b*",
+        ]
+    )
+    assert result.parseoutcomes()["failed"] == 1
+    assert suite.verdicts() == {"test_a": "unchanged", "test_b": verdict}
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_each_cause_can_be_allowed(suite: Project, in_ci: Callable[[], None], cause: str) -> None:
+    """By its own word, and by no other."""
+    suite.write(CASES[cause][0])
+    in_ci()
+    suite.pytester.makeini(f"[pytest]\ninstrcount_allow = {cause}\n")
+    assert suite.measure().ret == pytest.ExitCode.OK
+    others = " ".join(each for each in CASES if each != cause)
+    suite.pytester.makeini(f"[pytest]\ninstrcount_allow = {others}\n")
+    assert suite.measure().ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("cause", "line"),
+    [
+        ("gone", "1 baseline without its test, which is gone: test_it.py::test_b"),
+        ("unmarked", "1 baseline whose test is not measured any more: test_it.py::test_b"),
+        (
+            "skipped",
+            "1 test not compared, since it has not passed under Valgrind: test_it.py::test_b",
+        ),
+        ("uncounted", "1 test not compared, since nothing of it was counted: test_it.py::test_b"),
+        ("warmup", "1 baseline of another environment or way: warmup 20 -> 5 *"),
+    ],
+)
+def test_elsewhere_it_is_said(suite: Project, cause: str, line: str) -> None:
+    """Outside CI one line for each cause, and the run passes."""
+    suite.write(CASES[cause][0])
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert line.rstrip("*") in joined
+
+
+def test_an_expected_failure_under_valgrind_alone(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    """Is as good as a skip."""
+    suite.write(XFAILED)
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["test_b: * [[]skipped-inside]", "  no DATABASE_URL"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("instrcount\ndef test_b", "instrcount\n@pytest.mark.skip(reason='today')\ndef test_b"),
+        ("test_b(): pass", "test_b(): pytest.skip('today')"),
+        ("test_b(): pass", "test_b(): pytest.xfail('today')"),
+        ("instrcount\ndef test_b", "instrcount\n@pytest.mark.xfail\ndef test_b"),
+    ],
+)
+def test_skipped_natively_too(
+    suite: Project, in_ci: Callable[[], None], change: tuple[str, str]
+) -> None:
+    """That is pytest's to report: one line, and no failure."""
+    suite.write(SUITE.replace(*change))
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert "1 test with a baseline was skipped or expected to fail: test_it.py::test_b" in joined
+
+
+def test_a_test_that_another_plugin_runs(suite: Project, in_ci: Callable[[], None]) -> None:
+    """It has passed natively, and nothing was counted."""
+    suite.pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.hookimpl(tryfirst=True, wrapper=True)
+        def pytest_runtest_protocol(item):
+            result = yield
+            return result
+
+        class Runs:
+            @pytest.hookimpl(tryfirst=True)
+            def pytest_runtest_protocol(self, item, nextitem):
+                if item.name != "test_b":
+                    return None
+                item.config.pluginmanager.getplugin("runner").runtestprotocol(item, nextitem=nextitem)
+                return True
+
+        def pytest_collection_finish(session):
+            session.config.pluginmanager.register(Runs())
+        """
+    )
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["test_b: * [[]uncounted]"])
+
+
+def test_a_skip_without_a_baseline_is_said(project: Project) -> None:
+    """The first update of such a test stores nothing."""
+    project.write(SKIPPED)
+    result = project.update()
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert "1 test has not passed under Valgrind, and has no baseline: test_it.py::test_b" in joined
+
+
+# --- another environment ------------------------------------------------------------------------
+
+
+def test_another_environment_is_one_failure(suite: Project, in_ci: Callable[[], None]) -> None:
+    """For the run, with both mends."""
+    suite.valgrind.version = "3.24.0"
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "2 of 2 tests have baselines of another environment [[]baseline-incomparable]",
+            "  valgrind: 3.19.0 -> 3.24.0",
+            "  accept: pytest --instrcount-update-baseline",
+            "  or measure both sides: pytest --instrcount-against=REF",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("ini", "args", "code"),
+    [
+        ("", (), 1),
+        ("auto", (), 1),
+        ("warn", (), 4),  # nothing was compared at all
+        ("warn", ("--instrcount-incomparable=fail",), 1),
+        ("fail", ("--instrcount-incomparable=warn",), 4),
+    ],
+)
+def test_the_command_line_wins(
+    suite: Project, in_ci: Callable[[], None], ini: str, args: tuple[str, ...], code: int
+) -> None:
+    """Over the ini file; what is not said is auto."""
+    suite.pytester.makeini(f"[pytest]\ninstrcount_incomparable = {ini}\n" if ini else "[pytest]\n")
+    suite.valgrind.version = "3.24.0"
+    in_ci()
+    assert suite.measure(*args).ret == code
+
+
+def test_a_wrong_word(suite: Project) -> None:
+    """Is told with the right ones."""
+    suite.pytester.makeini("[pytest]\ninstrcount_allow = stale\n")
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "*instrcount_allow: 'stale' is none of gone, unmarked, skipped, uncounted, warmup, isolation"
+        ]
+    )
+
+
+@pytest.mark.parametrize("option", ["--pdb", "--trace"])
+def test_a_gate_that_measures_nothing(
+    suite: Project, in_ci: Callable[[], None], option: str
+) -> None:
+    """In CI, an option under which tests run natively ends the run before the first."""
+    in_ci()
+    result = suite.measure(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--pdb, --trace: nothing is measured with them, and CI is set"])
+
+
+# --- who knows all tests ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ((), 1),
+        (("--instrcount-only",), 1),
+        (("-m", "instrcount"), 1),
+        (("test_it.py",), 1),
+        (("test_it.py::test_a",), 0),
+        (("-k", "test_a"), 0),
+        (("--deselect", "test_it.py::test_c"), 0),
+        (("--instrcount-update-baseline",), 0),
+        (("--instrcount-prune",), 0),
+    ],
+)
+@pytest.mark.parametrize("cause", ["gone", "unmarked"])
+def test_stale_is_judged_by_who_knows_all(
+    suite: Project, in_ci: Callable[[], None], cause: str, args: tuple[str, ...], code: int
+) -> None:
+    """Not by a run from which a measured test was left out; who is not measured, is not missed."""
+    more = "\n@pytest.mark.instrcount\ndef test_c(): pass\n"
+    suite.write(SUITE + more)
+    suite.update()
+    suite.write(CASES[cause][0] + more)
+    in_ci()
+    assert suite.measure(*args).ret == code
+
+
+@pytest.mark.parametrize("cause", ["gone", "unmarked"])
+def test_shards_are_judged_by_merge(
+    suite: Project,
+    in_ci: Callable[[], None],
+    capsys: pytest.CaptureFixture[str],
+    cause: str,
+) -> None:
+    """Each shard passes; the merge of their reports fails, unless the cause is allowed."""
+    more = "\n@pytest.mark.instrcount\ndef test_c(): pass\n"
+    suite.write(SUITE + more)
+    suite.update()
+    suite.write(CASES[cause][0] + more)
+    in_ci()
+    paths: list[str] = []
+    for number, left_out in enumerate(("test_a", "test_c")):
+        paths.append(str(suite.outside / f"{number}.json"))
+        result = suite.measure(
+            f"--deselect=test_it.py::{left_out}", f"--instrcount-report=json:{paths[-1]}"
+        )
+        assert result.ret == pytest.ExitCode.OK
+    into = str(suite.outside / "all.json")
+    assert cli.main(["merge", "--into", into, *paths]) == 1
+    assert f"stale test_it.py::test_b ({cause})" in capsys.readouterr().out
+    assert cli.main(["merge", "--into", into, *paths, "--allow", cause]) == 0
+    (entry,) = [
+        each for each in json.loads(Path(into).read_text())["tests"] if each["verdict"] == "stale"
+    ]
+    assert entry["cause"] == cause
+
+
+def test_ids_that_xdist_changes(pytester: pytest.Pytester) -> None:
+    """``--dist=loadgroup`` adds groups to the ids of tests: none of them was left out."""
+    selection = Selection(pytester.parseconfig())
+    item: Any = SimpleNamespace(nodeid="test_it.py::test_a")
+    selection.pytest_itemcollected(item)
+    item.nodeid += "@group"
+    session: Any = SimpleNamespace(items=[item])
+    selection.pytest_collection_finish(session)
+    assert selection.knows_all()
+    session.items = []
+    selection.pytest_itemcollected(item)
+    selection.pytest_collection_finish(session)
+    assert not selection.knows_all()
