@@ -4,32 +4,32 @@ P = b"p" * 5000
 TEN = range(10)
 FEW, MANY = [1] * 5, [1] * 80
 
-# forty_or_six_hundred: times=23 rounds=0
+# forty_or_six_hundred: times=9 rounds=0
 kept = [P[each:40] for each in TEN]
 # becomes
 kept = [P[each:600] for each in TEN]
 
-# forty_or_six_hundred_some: times=4 rounds=5
+# forty_or_six_hundred_some: times=2 rounds=5
 kept = [P[each:40] for each in TEN]
 # becomes
 kept = [P[each:600] for each in TEN]
 
-# forty_or_six_hundred_few: times=1 rounds=20
+# forty_or_six_hundred_few: times=1 rounds=44
 kept = [P[each:40] for each in TEN]
 # becomes
 kept = [P[each:600] for each in TEN]
 
-# tuples: times=795 rounds=0
+# tuples: times=298 rounds=0
 tuple(FEW)
 # becomes
 tuple(MANY)
 
-# pymalloc_again: times=4 rounds=5
+# pymalloc_again: times=2 rounds=5
 kept = [P[each:600] for each in TEN]
 # becomes
 kept = [P[each:40] for each in TEN]
 
-# large_blocks: times=30 rounds=0
+# large_blocks: times=11 rounds=0
 kept = [P[each:700] for each in TEN]
 # becomes
 kept = [P[each:4900] for each in TEN]

@@ -29,29 +29,29 @@ class WithMore:
         self.second = self.f = self.g = self.h = self.i = self.j = second
 
 
-# namespace: times=87 rounds=0
+# namespace: times=35 rounds=0
 types.SimpleNamespace(**FEW)
 # becomes
 types.SimpleNamespace(**MANY)
 
-# namespace_few: times=2 rounds=23
+# namespace_few: times=1 rounds=26
 types.SimpleNamespace(**FEW)
 # becomes
 types.SimpleNamespace(**MANY)
 
-# of_deep_class: times=33 rounds=3
+# of_deep_class: times=13 rounds=3
 for part in PARTS:
     setattr(PLAIN, "at_" + part, 1)
 # becomes
 for part in PARTS:
     setattr(DEEP, "at_" + part, 1)
 
-# slots: times=152 rounds=0
+# slots: times=61 rounds=0
 WithDict(1, 2)
 # becomes
 WithSlots(1, 2)
 
-# more: times=104 rounds=0
+# more: times=42 rounds=0
 WithDict(1, 2)
 # becomes
 WithMore(1, 2)

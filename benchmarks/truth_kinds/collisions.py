@@ -6,27 +6,27 @@ APART, TOGETHER = set(SPREAD), set(SAME)
 SOME = SPREAD[:34] + SAME[:6]
 FIRST, LAST = SPREAD[0], SAME[39]
 
-# set: times=13 rounds=4
+# set: times=5 rounds=4
 set(SPREAD)
 # becomes
 set(SAME)
 
-# set_few: times=1 rounds=19
+# set_few: times=1 rounds=42
 set(SPREAD)
 # becomes
 set(SOME)
 
-# dict: times=16 rounds=0
+# dict: times=6 rounds=0
 dict.fromkeys(SPREAD)
 # becomes
 dict.fromkeys(SAME)
 
-# key: times=753 rounds=0
+# key: times=301 rounds=0
 FLAT[FIRST]
 # becomes
 DEEP[LAST]
 
-# member: times=33 rounds=5
+# member: times=13 rounds=5
 FIRST in APART
 # becomes
 LAST in TOGETHER

@@ -6,32 +6,32 @@ FEW, MANY = list(range(400)), list(range(1600))
 SHORT, LONG = ["s" * 500] * 8, ["s" * 3000] * 8
 D, E = dict.fromkeys(range(50)), dict.fromkeys(range(400))
 
-# concatenation: times=160 rounds=0
+# concatenation: times=65 rounds=0
 A + T
 # becomes
 B + T
 
-# slice_of_str: times=145 rounds=0
+# slice_of_str: times=59 rounds=0
 B[1:500]
 # becomes
 B[1:7000]
 
-# bytes_concatenation: times=37 rounds=20
+# bytes_concatenation: times=11 rounds=12
 P + P
 # becomes
 Q + P
 
-# slice_of_list: times=2 rounds=5
+# slice_of_list: times=1 rounds=5
 MANY[:400]
 # becomes
 MANY[:800]
 
-# join: times=74 rounds=0
+# join: times=30 rounds=0
 "".join(SHORT)
 # becomes
 "".join(LONG)
 
-# dict_copy: times=8 rounds=3
+# dict_copy: times=3 rounds=2
 E.copy()
 # becomes
 D.copy()

@@ -17,7 +17,7 @@ def raises(depth):
         raise ValueError(depth)
 
 
-# key_error: times=608 rounds=3
+# key_error: times=231 rounds=3
 TABLE["a"]
 # becomes
 try:
@@ -25,7 +25,7 @@ try:
 except KeyError:
     pass
 
-# key_error_few: times=2 rounds=23
+# key_error_few: times=1 rounds=26
 TABLE["a"]
 # becomes
 try:
@@ -33,7 +33,7 @@ try:
 except KeyError:
     pass
 
-# value_error: times=24 rounds=5
+# value_error: times=9 rounds=4
 int("123456")
 # becomes
 try:
@@ -41,7 +41,7 @@ try:
 except ValueError:
     pass
 
-# deeper: times=19 rounds=0
+# deeper: times=8 rounds=0
 try:
     raises(1)
 except ValueError:
@@ -52,7 +52,7 @@ try:
 except ValueError:
     pass
 
-# no_attribute: times=3 rounds=7
+# no_attribute: times=1 rounds=5
 QUIET.known
 # becomes
 try:

@@ -23,36 +23,36 @@ class Lower(Upper):
 
 LOWER, UPPER = Lower(), Upper()
 
-# visitor: times=26 rounds=2
+# visitor: times=10 rounds=2
 for kind in _KINDS:
     getattr(TWO, "visit_" + kind)
 # becomes
 for kind in _KINDS:
     getattr(TWELVE, "visit_" + kind)
 
-# visitor_fewer_calls: times=18 rounds=3
+# visitor_fewer_calls: times=7 rounds=2
 for kind in _KINDS:
     getattr(TWO, "visit_" + kind)
 # becomes
 for kind in _KINDS:
     getattr(TWELVE, "visit_" + kind)
 
-# visitor_few: times=2 rounds=26
+# visitor_few: times=1 rounds=30
 getattr(TWO, "visit_" + _KINDS[0])
 # becomes
 getattr(TWELVE, "visit_" + _KINDS[0])
 
-# missing: times=68 rounds=0
+# missing: times=27 rounds=0
 getattr(TWO, "no" + "pe" * len(_KINDS), None)
 # becomes
 getattr(TWELVE, "no" + "pe" * len(_KINDS), None)
 
-# long_names: times=130 rounds=0
+# long_names: times=52 rounds=0
 getattr(TWO, LONG)
 # becomes
 getattr(TWELVE, LONG)
 
-# cache_lost: times=88 rounds=0
+# cache_lost: times=35 rounds=0
 OTHER.value = 1
 HELD.plain
 HELD.visit_list
@@ -63,7 +63,7 @@ HELD.plain
 HELD.visit_list
 HELD.visit_name
 
-# cache_lost_some: times=10 rounds=5
+# cache_lost_some: times=4 rounds=5
 OTHER.value = 1
 HELD.plain
 HELD.visit_list
@@ -74,7 +74,7 @@ HELD.plain
 HELD.visit_list
 HELD.visit_name
 
-# super: times=141 rounds=5
+# super: times=54 rounds=4
 UPPER.call()
 # becomes
 LOWER.call()

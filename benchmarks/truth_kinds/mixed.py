@@ -52,38 +52,38 @@ def any_in_a_loop():
     return False
 
 
-# slice_to_startswith: times=4 rounds=24
+# slice_to_startswith: times=1 rounds=15
 [word for word in SOME if word[:2] == "ot"]
 # becomes
 [word for word in SOME if word.startswith("ot")]
 
-# slice_to_startswith_all: times=5 rounds=0
+# slice_to_startswith_all: times=2 rounds=0
 [word for word in WORDS if word[:2] == "ot"]
 # becomes
 [word for word in WORDS if word.startswith("ot")]
 
-# comprehension_to_loop: times=18 rounds=0
+# comprehension_to_loop: times=7 rounds=0
 [number + 1 for number in NUMBERS]
 # becomes
 rows = []
 for number in NUMBERS:
     rows.append(number + 1)
 
-# comprehension_to_loop_few: times=2 rounds=23
+# comprehension_to_loop_few: times=1 rounds=26
 [number + 1 for number in NUMBERS]
 # becomes
 rows = []
 for number in NUMBERS:
     rows.append(number + 1)
 
-# concatenation_to_join: times=1 rounds=7
+# concatenation_to_join: times=1 rounds=15
 text = ""
 for word in WORDS:
     text += word
 # becomes
 text = "".join([word for word in WORDS])
 
-# get_to_try: times=2 rounds=5
+# get_to_try: times=1 rounds=6
 for word in WORDS:
     TABLE.get(word, 0)
 # becomes
@@ -93,7 +93,7 @@ for word in WORDS:
     except KeyError:
         pass
 
-# get_to_try_missing: times=65 rounds=0
+# get_to_try_missing: times=26 rounds=0
 for word in "abc":
     TABLE.get(word, 0)
 # becomes
@@ -103,80 +103,80 @@ for word in "abc":
     except KeyError:
         pass
 
-# format_to_f_string: times=2 rounds=0
+# format_to_f_string: times=1 rounds=0
 ["{}={}".format(1, word) for word in WORDS]
 # becomes
 [f"{1}={word}" for word in WORDS]
 
-# tuple_to_namedtuple: times=6 rounds=3
+# tuple_to_namedtuple: times=2 rounds=2
 [(number, 1, 2)[0] for number in NUMBERS]
 # becomes
 [Named(number, 1, 2).first for number in NUMBERS]
 
-# tuple_to_dict: times=4 rounds=4
+# tuple_to_dict: times=1 rounds=2
 [(number, 1, 2)[0] for number in NUMBERS]
 # becomes
 [{"first": number, "second": 1, "third": 2}["first"] for number in NUMBERS]
 
-# loop_to_any: times=12 rounds=4
+# loop_to_any: times=4 rounds=3
 any_in_a_loop()
 # becomes
 any(word == "missing" for word in WORDS)
 
-# attributes_to_locals: times=10 rounds=0
+# attributes_to_locals: times=4 rounds=0
 POINT.by_attributes()
 # becomes
 POINT.by_locals()
 
-# attributes_to_locals_few: times=1 rounds=28
+# attributes_to_locals_few: times=1 rounds=63
 POINT.by_attributes()
 # becomes
 POINT.by_locals()
 
-# regex_to_methods: times=2 rounds=2
+# regex_to_methods: times=1 rounds=2
 [word for word in WORDS if NAME.match(word)]
 # becomes
 [word for word in WORDS if word.isalpha() and word.islower()]
 
-# regex_to_methods_few: times=1 rounds=31
+# regex_to_methods_few: times=1 rounds=72
 [word for word in SOME if NAME.match(word)]
 # becomes
 [word for word in SOME if word.isalpha() and word.islower()]
 
-# two_passes_to_one: times=1 rounds=5
+# two_passes_to_one: times=1 rounds=10
 words = [word.upper() for word in WORDS]
 words = [word for word in words if word]
 # becomes
 words = [word.upper() for word in WORDS if word]
 
-# list_to_set: times=8 rounds=0
+# list_to_set: times=3 rounds=0
 [word for word in WORDS if word in ["a", "b", "third"]]
 # becomes
 [word for word in WORDS if word in {"a", "b", "third"}]
 
-# call_to_starred: times=3 rounds=0
+# call_to_starred: times=1 rounds=0
 [plain(word) for word in WORDS]
 # becomes
 [starred(word) for word in WORDS]
 
-# call_to_starred_few: times=1 rounds=26
+# call_to_starred_few: times=1 rounds=60
 [plain(word) for word in SOME]
 # becomes
 [starred(word) for word in SOME]
 
-# index_to_enumerate: times=8 rounds=0
+# index_to_enumerate: times=3 rounds=0
 [(at, WORDS[at]) for at in range(len(WORDS))]
 # becomes
 [(at, word) for at, word in enumerate(WORDS)]
 
-# counter_to_dict: times=6 rounds=0
+# counter_to_dict: times=2 rounds=0
 counts = collections.Counter(WORDS)
 # becomes
 counts = {}
 for word in WORDS:
     counts[word] = counts.get(word, 0) + 1
 
-# update_to_merge: times=4 rounds=22
+# update_to_merge: times=1 rounds=12
 table = dict(TABLE)
 table.update(TABLE)
 # becomes

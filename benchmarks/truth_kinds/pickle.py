@@ -11,22 +11,22 @@ TABLE, LARGE = (
 SOME = TABLE | {"key": [1, "2"]}
 DUMP, DUMPS = pickle.dumps(TABLE), pickle.dumps(LARGE)
 
-# dumps: times=33 rounds=3
+# dumps: times=12 rounds=2
 pickle.dumps(FEW)
 # becomes
 pickle.dumps(MANY)
 
-# dumps_few: times=2 rounds=21
+# dumps_few: times=1 rounds=23
 pickle.dumps(TABLE)
 # becomes
 pickle.dumps(SOME)
 
-# loads: times=12 rounds=4
+# loads: times=4 rounds=3
 pickle.loads(DUMP)
 # becomes
 pickle.loads(DUMPS)
 
-# protocol: times=1 rounds=8
+# protocol: times=1 rounds=18
 pickle.dumps(MANY)
 # becomes
 pickle.dumps(MANY, 0)
