@@ -297,7 +297,8 @@ class Gate:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, the notes, and the command to type next."""
         width = min(80, terminalreporter._tw.fullwidth)
-        lines = render_summary(self._summarise(), self._settings.verbosity, width)
+        told = {result.nodeid for result in self._rulings.failing()}
+        lines = render_summary(self._summarise(), self._settings.verbosity, width, told)
         if lines and self._settings.verbosity >= 0:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")

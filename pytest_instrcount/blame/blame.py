@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pytest_instrcount.blame.align import align
 from pytest_instrcount.blame.tree import CallTree, FunctionCost, Path
 
 _NO_COST = FunctionCost(0, 0, 0)
@@ -43,6 +44,8 @@ class PythonDelta:
     calls_after: Fraction
     #: what it calls more or less often, the largest change first
     called: tuple[CalledMore, ...] = ()
+    #: its names before: one if it was renamed or moved, more if these were merged into it
+    renamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ class PythonBlame:
     #: cost of a call of the test, before and after
     before: Fraction
     after: Fraction
-    #: those with the largest doing first
+    #: those that did most first, and before all others what goes where the whole test went
     functions: tuple[PythonDelta, ...]
-    #: both sides, small branches folded
+    #: both sides, small branches folded; the old one in the words of the new one, see `align`
     old: CallTree
     new: CallTree
 
@@ -67,11 +70,30 @@ class PythonBlame:
         """How much a call of the test grew."""
         return self.after - self.before
 
+    def causes(self, *, grew: bool) -> list[PythonDelta]:
+        """What made the test dearer, or cheaper, that did most first.
+
+        What got cheaper itself, with all that it calls, comes last of what made the test dearer.
+        """
+        sign = 1 if grew else -1
+        found = [each for each in self.functions if each.doing * sign > 0]
+        return sorted(found, key=lambda each: each.inclusive * sign < 0)
+
+    def chain_to(self, name: str) -> Path:
+        """Who calls a function, from the test down to it: there where its cost changed most."""
+        chains = [path for path in self.new.inclusive if path[-1] == name and name not in path[:-1]]
+        old, new = _Side(self.old), _Side(self.new)
+        return max(
+            chains,
+            key=lambda path: (abs(new.inclusive(path) - old.inclusive(path)), path),
+            default=(),
+        )
+
     def explained(self, number: int) -> Fraction:
-        """The share of the change that the first functions of that sign are to blame for; at most 1."""
+        """The share of the change that the first `causes` are to blame for; at most 1."""
         if not self.change:
             return Fraction(0)
-        same = [each.doing for each in self.functions if each.doing * self.change > 0]
+        same = [each.doing for each in self.causes(grew=self.change > 0)]
         return min(Fraction(1), sum(same[:number], Fraction(0)) / self.change)
 
 
@@ -84,7 +106,8 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     >>> [(each.name, int(each.doing)) for each in find_blame(old, new).functions]
     [('f', 52), ('g', 0)]
     """
-    new = new.fold(old.inclusive)
+    aligned = align(old, new.fold())
+    old, new = aligned.tree, new.fold(aligned.tree.inclusive)
     doing: dict[str, Fraction] = {}
     more: dict[str, dict[str, list[Fraction]]] = {}
     before, after = _Side(old), _Side(new)
@@ -123,7 +146,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         new.unit,
         before.total,
         after.total,
-        _deltas(doing, more, before, after),
+        _deltas(doing, more, before, after, aligned.renamed),
         old,
         new,
     )
@@ -134,6 +157,7 @@ def _deltas(
     more: Mapping[str, Mapping[str, list[Fraction]]],
     before: _Side,
     after: _Side,
+    renamed: Mapping[str, tuple[str, ...]],
 ) -> tuple[PythonDelta, ...]:
     found = []
     for name in doing.keys() | before.functions.keys() | after.functions.keys():
@@ -147,10 +171,24 @@ def _deltas(
             calls_before=before.per_call(old.calls),
             calls_after=after.per_call(new.calls),
             called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
+            renamed=renamed.get(name, ()),
         )
-        if delta.doing or delta.own or delta.inclusive or delta.calls_before != delta.calls_after:
+        differs = delta.doing or delta.own or delta.inclusive or delta.renamed
+        if differs or delta.calls_before != delta.calls_after:
             found.append(delta)
-    return tuple(sorted(found, key=lambda each: (-abs(each.doing), each.name)))
+    change = after.total - before.total
+    # what got cheaper does not stand first where the whole got dearer
+    return tuple(
+        sorted(
+            found,
+            key=lambda each: (
+                each.doing * change <= 0,
+                each.inclusive * change < 0,
+                -abs(each.doing),
+                each.name,
+            ),
+        )
+    )
 
 
 class _Side:

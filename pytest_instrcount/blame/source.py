@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
+import sysconfig
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +19,13 @@ _UNNAMED: dict[str, type[ast.AST]] = {
     "<setcomp>": ast.SetComp,
     "<dictcomp>": ast.DictComp,
 }
+
+
+#: What is installed: the standard library, and the folders of packages.
+_INSTALLED = tuple(
+    {f"{path}/" for path in map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))}
+)
+_OF_PACKAGES = re.compile("/(?:site|dist)-packages/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,15 @@ class Site:
             text, start, end = text[cut:], start - cut, end - cut
         text = text[:width]
         return [text, " " * start + "^" * (min(end, len(text)) - start)]
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file is no project's own: of the standard library, of a package, or frozen."""
+    return (
+        not path.startswith("/")
+        or path.startswith(_INSTALLED)
+        or _OF_PACKAGES.search(path) is not None
+    )
 
 
 def first_line(path: str, qualname: str, line: int = 0) -> int:

@@ -225,22 +225,22 @@ class Rulings:
         return known is not None and known.layouts > len(self._measurement(nodeid).layouts)
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
-        """What is to be known by Python function: what is about to be stored, and what regressed.
+        """What is to be known by Python function: what is about to be stored, and what changed.
 
         With each, how the tree in its baseline was made, None if there is none to compare with. Of
-        what regressed and is not stored, the ``most`` that grew most.
+        what is not stored, the ``most`` that grew most, then those that shrank most.
         """
         if self.first_look and self.policy.update is not None:
             return
         blamed = [nodeid for nodeid in self._open if self._blamed_with(nodeid) is not None]
-        blamed.sort(key=lambda nodeid: self.results[nodeid].delta or 0, reverse=True)
+        blamed.sort(key=lambda nodeid: _urgency(self.results[nodeid]), reverse=True)
         for nodeid in list(self._open):
             if nodeid in blamed[:most] or self._writes(self.results[nodeid]):
                 yield self._measurement(nodeid), self._blamed_with(nodeid)
 
     def _blamed_with(self, nodeid: str) -> str | None:
-        """How the tree was made that a regression is held against; None if there is none."""
-        if self.results[nodeid].verdict is not Verdict.regressed:
+        """How the tree was made that a change is held against; None if there is none."""
+        if self.results[nodeid].verdict not in (Verdict.regressed, Verdict.improved):
             return None
         found = self.baseline(nodeid)
         known = found.baseline.python if isinstance(found, Found) else None
@@ -352,6 +352,11 @@ class Rulings:
                 stale = TestResult(owner, Verdict.stale, None, None, None, limit, cause=cause)
                 self.results[owner] = stale
         return gone
+
+
+def _urgency(result: TestResult) -> tuple[bool, Fraction]:
+    """What regressed is looked into first, then what changed most."""
+    return result.verdict is Verdict.regressed, abs(result.delta or Fraction(0))
 
 
 def _packed(record: Measurement | Baseline) -> bytes:

@@ -1,18 +1,20 @@
-"""Why a count grew -> lines for a terminal: Python functions, C functions, added calls."""
+"""Why a count changed -> lines for a terminal: Python functions, C functions, calls."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from fractions import Fraction
 
-from pytest_instrcount.blame.blame import PythonBlame, PythonDelta
-from pytest_instrcount.blame.source import call_sites
+from pytest_instrcount.blame.blame import CalledMore, PythonBlame, PythonDelta
+from pytest_instrcount.blame.source import call_sites, is_installed
 from pytest_instrcount.blame.tree import TRAMPOLINES
 from pytest_instrcount.gate.compare import FunctionDelta
+from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.report.table import NARROWEST_NAME
-from pytest_instrcount.report.trees import place_of
+from pytest_instrcount.report.trees import place_of, split_name
 from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient
 
 #: So many functions of each kind are named in the text of a failure.
@@ -22,55 +24,92 @@ _WORTH_NAMING = Fraction(1, 20)
 
 
 def render_blame(result: TestResult, width: int) -> list[str]:
-    """Whose doing a growth is; nothing that is not known."""
+    """Whose doing a growth is, or that a test got cheaper; nothing that is not known."""
+    grew = result.verdict is not Verdict.improved
     lines = []
     if result.python is not None:
-        lines += _python_lines(result.python, width)
-    lines += _c_lines(result, width)
+        lines += _python_lines(result.python, width, grew=grew)
+    lines += _c_lines(result, width, grew=grew)
     lines += _work_lines(result)
     return lines
 
 
-def _python_lines(blame: PythonBlame, width: int) -> list[str]:
-    named = [each for each in blame.functions if each.doing > 0]
-    if not named or blame.change <= 0:
-        return []
+def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
+    causes = blame.causes(grew=grew)[:MOST_CAUSES]
+    how = "trampolines" if blame.how == TRAMPOLINES else "calls alone, by the tracer"
+    if not causes:
+        word = "dearer" if grew else "cheaper"
+        return [f"by Python function ({how}): none of them got {word}"]
+    agrees = blame.change > 0 if grew else blame.change < 0
+    whole = abs(blame.change if agrees else causes[0].doing)
     named = [
         each
-        for number, each in enumerate(named[:MOST_CAUSES])
-        if not number or each.doing > blame.change * _WORTH_NAMING
+        for number, each in enumerate(causes)
+        if not number or abs(each.doing) > whole * _WORTH_NAMING
     ]
-    how = "trampolines" if blame.how == TRAMPOLINES else "calls alone, by the tracer"
-    share = percent_of(blame.explained(len(named)))
-    lines = [f"by Python function ({how}; {share} of the change):"]
+    share = f"{percent_of(blame.explained(len(named)))} of the change"
+    if not agrees:
+        # to be counted by function costs some per cent itself, which a smaller change drowns in
+        share = f"by these counts the test as a whole got no {'dearer' if grew else 'cheaper'}"
+    lines = [f"by Python function ({how}; {share}):"]
     for each in named:
-        grown = percent(each.doing / blame.before) if blame.before else quotient(each.doing)
+        change = percent(each.doing / blame.before) if blame.before else quotient(each.doing)
         path, line = place_of(blame.new, each.name)
-        lines.append(f"  {grown}  {cut_left(shown_name(each.name, line), width - len(grown) - 4)}")
-        lines += [f"    {one}" for one in _doing_lines(each, path, line, width - 4)]
+        name = cut_left(shown_name(each.name, line), width - len(change) - 4)
+        lines.append(f"  {change}  {name}")
+        lines += [f"    {one}" for one in _doing_lines(each, path, line, width - 4, grew=grew)]
+        lines += [f"    {one}" for one in _origin_lines(blame, each, path, width - 4)]
     return lines
 
 
-def _doing_lines(delta: PythonDelta, path: str, line: int, width: int) -> list[str]:
-    """What a function does that costs more: what it calls more often, or its own code."""
+def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: bool) -> list[str]:
+    """What a function does that changed its cost: what it calls more, or less, or its own code."""
+    sign = 1 if grew else -1
     lines = []
-    called = [each for each in delta.called if each.cost > 0]
     own = delta.doing - sum((each.cost for each in delta.called), Fraction(0))
-    for each in called[:1]:
-        if each.cost * 2 < delta.doing:
-            continue
-        before, after = quotient(each.before), quotient(each.after)
-        times = f"{before} -> {after} times" if each.before else f"({after} a call), before never"
-        callee = printable(each.name.rpartition(":")[2])
-        lines.append(cut_right(f"calls {callee} {times}", width))
+    called = (each for each in delta.called if each.cost * sign > 0)
+    most = next(called, None)
+    if most is not None and most.cost * 2 * sign >= delta.doing * sign:
+        callee = printable(most.name.rpartition(":")[2])
+        lines.append(cut_right(f"calls {callee} {_times(most)}", width))
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
-        for site in sites[:1]:
+        for site in sites[:1] if most.after else ():
             more = f", and {len(sites) - 1} more" if len(sites) > 1 else ""
             lines[-1] = cut_right(f"{lines[-1]} (line {site.line}{more})", width)
             lines += [f"  {printable(one)}" for one in site.lines(width - 2)]
-    if not lines and own > 0:
+    if not lines and own * sign > 0:
         calls = _calls(delta.calls_before, delta.calls_after)
         lines.append(cut_right(f"in its own code and the C functions it calls; {calls}", width))
+    return lines
+
+
+def _times(called: CalledMore) -> str:
+    before, after = quotient(called.before), quotient(called.after)
+    if not called.before:
+        return f"({after} a call), before never"
+    if not called.after:
+        return f"no more, before {before} a call"
+    return f"{before} -> {after} times"
+
+
+def _origin_lines(blame: PythonBlame, delta: PythonDelta, path: str, width: int) -> list[str]:
+    """The names that a function had before, and who of the project calls what is installed."""
+    lines = []
+    if delta.renamed:
+        file, _, qualname = delta.name.rpartition(":")
+        parts = [each.rpartition(":") for each in delta.renamed]
+        stays = all(part[0] == file for part in parts)
+        before = ", ".join(part[2] if stays else each for part, each in zip(parts, delta.renamed))
+        lines.append(cut_right(f"renamed: {before} -> {qualname if stays else delta.name}", width))
+    if path and is_installed(path):
+        chain = blame.chain_to(delta.name)
+        for caller, callee in reversed(list(itertools.pairwise(chain))):
+            place, line = place_of(blame.new, caller)
+            if not is_installed(place):
+                sites = call_sites(place, split_name(caller)[0], line, split_name(callee)[0])
+                where = f" (line {sites[0].line})" if sites else ""
+                lines.append(cut_right(f"called from {shown_name(caller, line)}{where}", width))
+                break
     return lines
 
 
@@ -80,14 +119,15 @@ def shown_name(name: str, line: int) -> str:
     return printable(f"{path}:{line} {qualname}" if line else f"{path} {qualname}")
 
 
-def _c_lines(result: TestResult, width: int) -> list[str]:
-    grown = [delta for delta in result.functions if delta.ir > 0][:MOST_CAUSES]
-    if not grown:
+def _c_lines(result: TestResult, width: int, *, grew: bool) -> list[str]:
+    sign = 1 if grew else -1
+    changed = [delta for delta in result.functions if delta.ir * sign > 0][:MOST_CAUSES]
+    if not changed:
         return []
     head = "by C function, its own and with what it calls"
-    if sum(delta.ir for delta in result.functions) > 0:
+    if sum(delta.ir for delta in result.functions) * sign > 0:
         head += f" ({percent_of(explained_by_c(result))} of the change)"
-    return [f"{head}:", *(f"  {line}" for line in function_lines(result, grown, width - 2))]
+    return [f"{head}:", *(f"  {line}" for line in function_lines(result, changed, width - 2))]
 
 
 def explained_by_c(result: TestResult) -> Fraction:
@@ -142,11 +182,17 @@ def _calls(before: Fraction, after: Fraction) -> str:
 
 
 def _work_lines(result: TestResult) -> list[str]:
-    """One line: how often what can be counted in calls happens now."""
-    if not result.work:
-        return []
-    parts = [f"{kind} {quotient(old)} -> {quotient(new)}" for kind, old, new in result.work]
-    return [f"calls added: {', '.join(parts)}"]
+    """How often what can be counted in calls happens now: what was added, and what was saved."""
+    lines = []
+    for word, sign in (("added", 1), ("saved", -1)):
+        parts = [
+            f"{kind} {quotient(old)} -> {quotient(new)}"
+            for kind, old, new in result.work
+            if (new - old) * sign > 0
+        ]
+        if parts:
+            lines.append(f"calls {word}: {', '.join(parts)}")
+    return lines
 
 
 def percent_of(share: Fraction) -> str:

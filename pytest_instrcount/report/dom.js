@@ -53,6 +53,7 @@ function share(fraction) {
 }
 
 function percent(fraction) {
+  if (fraction >= 10) return `x${size(fraction + 1)}`;
   return fraction == null ? NOTHING : `${signed(fraction * 100)} %`;
 }
 

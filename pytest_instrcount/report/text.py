@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.work import ALLOCATIONS
@@ -48,12 +48,15 @@ def render_header(facts: Mapping[str, str]) -> str:
     return printable("instrcount: " + ", ".join(f"{key} {facts[key]}" for key in facts))
 
 
-def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list[str]:
+def render_summary(
+    summary: RunSummary, verbosity: int, width: int = 80, told: Collection[str] = ()
+) -> list[str]:
     """The terminal section of a run, without its title; nothing if nothing was to be measured.
 
     ``verbosity``: -1 the totals only; 0 rows that are not unchanged; 1 all rows; 2 the functions
     below each row that moved. The table has at most ``width`` columns; notes are wrapped to it,
-    the totals and the command are not, so that they can be searched and copied.
+    the totals and the command are not, so that they can be searched and copied. Below the totals
+    stands why tests got cheaper, but for those in ``told``.
     """
     if not summary.results and not summary.notes and not summary.traces:
         return []
@@ -70,6 +73,7 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     lines = _table(shown, width, verbosity, summary.groups)
     if summary.results or not summary.traces:
         lines.append(render_totals(summary))
+    lines += _improvements([each for each in shown if each.nodeid not in told], width)
     lines += render_calls(summary.traces, verbosity, width)
     lines += render_budgets(summary.budgets, verbosity, width)
     if summary.updating:
@@ -87,6 +91,18 @@ def render_summary(summary: RunSummary, verbosity: int, width: int = 80) -> list
     if acceptable and summary.update_command and not summary.updating:
         lines.append(_accept(summary.update_command))
     return lines
+
+
+def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
+    """Why tests got cheaper, those that did most: as a failure would say it."""
+    improved = [each for each in results if each.verdict is Verdict.improved]
+    lines = []
+    for result in sorted(improved, key=lambda each: each.delta or 0)[:MOST_CAUSES]:
+        blame = render_blame(result, width - 2)
+        if blame:
+            head = f"{short_name(result.nodeid)}: {_what(result)}"
+            lines += [head, *(f"  {line}" for line in blame)]
+    return [cut_right(line, width) for line in lines]
 
 
 def run_notes(summary: RunSummary) -> tuple[str, ...]:
@@ -227,7 +243,8 @@ def _why(result: TestResult, width: int) -> list[str]:
         return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
     if verdict is Verdict.improved:
         why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
-        return [*_denoised_line(result), why, *changed_packages(result.packages_changed)]
+        lines = [*_denoised_line(result), why, *render_blame(result, width - 2)]
+        return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.regressed:
         lines = [*_denoised_line(result), *render_blame(result, width - 2)]
         return [*lines, *changed_packages(result.packages_changed)]

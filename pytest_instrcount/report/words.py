@@ -15,7 +15,9 @@ UNIT_FACT = "unit"
 #: Instructions read, as Callgrind counts them.
 IR = "Ir"
 
-_LARGEST_PERCENT = 10**6
+# growth from which a factor is easier to read than a percentage
+_HUGE = 10
+_LARGEST = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
 
@@ -48,23 +50,23 @@ def quotient(number: Fraction) -> str:
 def percent(fraction: Fraction, *, beyond: Fraction | None = None) -> str:
     """A delta in percent with its sign: one decimal, or two significant digits below 1 %.
 
-    No delta but 0 looks like 0. ``beyond`` is a limit as a fraction: digits are added until the
-    text differs from the limit's, so that nobody reads "+1 %, limit +1 %".
+    No delta but 0 looks like 0, and growth by 1,000 % or more is the factor that it comes to.
+    ``beyond`` is a limit as a fraction: digits are added until the text differs from the limit's, so
+    that nobody reads "+1 %, limit +1 %".
 
-    >>> percent(Fraction(289, 10_000)), percent(Fraction(31, 10**6)), percent(Fraction(0))
-    ('+2.9 %', '+0.0031 %', '0 %')
+    >>> percent(Fraction(289, 10_000)), percent(Fraction(31, 10**6)), percent(Fraction(131))
+    ('+2.9 %', '+0.0031 %', 'x132')
     >>> percent(Fraction(1001, 100_000), beyond=Fraction(1, 100))
     '+1.001 %'
     """
     if not fraction:
         return "0 %"
-    number, size = fraction * 100, abs(fraction * 100)
-    sign = "+" if number > 0 else "-"
-    if size >= _LARGEST_PERCENT or size < _SMALLEST_PERCENT:
-        exact = _CONTEXT.divide(
-            _CONTEXT.create_decimal(size.numerator), _CONTEXT.create_decimal(size.denominator)
-        )
-        return f"{sign}{exact:.1e} %"
+    if fraction >= _HUGE and (beyond is None or beyond < _HUGE):
+        return _factor(fraction + 1)
+    size = abs(fraction * 100)
+    sign = "+" if fraction > 0 else "-"
+    if size >= _LARGEST or size < _SMALLEST_PERCENT:
+        return f"{sign}{_in_powers(size)} %"
     decimals = 1
     if size < 1:
         while size * 10**decimals < 10:
@@ -75,6 +77,18 @@ def percent(fraction: Fraction, *, beyond: Fraction | None = None) -> str:
             decimals += 1
             text = _fixed(size, decimals)
     return f"{sign}{text} %"
+
+
+def _factor(number: Fraction) -> str:
+    if number >= _LARGEST:
+        return f"x{_in_powers(number)}"
+    return f"x{_fixed(number, 1 if number < 100 else 0)}"
+
+
+def _in_powers(number: Fraction) -> str:
+    """Of ten, with two digits."""
+    parts = number.numerator, number.denominator
+    return f"{_CONTEXT.divide(*map(_CONTEXT.create_decimal, parts)):.1e}"
 
 
 def detects(fraction: Fraction | None) -> str:

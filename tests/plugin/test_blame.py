@@ -68,6 +68,26 @@ def test_the_caller_is_named(suite: Project) -> None:
     )
 
 
+def test_an_improvement_is_explained(suite: Project) -> None:
+    """Below the totals, or in the failure where an improvement fails; as a growth is."""
+    suite.valgrind.python["test_a"] = {**TREE, "test_it.py:test_a;shop.py:f": (4_950, 5)}
+    suite.valgrind.costs["test_a"] = 5_000
+    asked(suite)
+    told = [
+        "test_a: *Ir 10,000 -> 5,000 (-50 %, limit +1 %) [[]improved[]]",
+        "  by Python function (trampolines; 100 % of the change):",
+        "    -49.5 %  test_it.py:3 test_a",
+        "      calls f 10 -> 5 times",
+    ]
+    result = suite.measure()
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(told)
+    assert asked(suite) == ["test_it.py::test_a"]
+    result = suite.measure("--instrcount-improved=fail")
+    result.assert_outcomes(passed=2, failed=1)
+    assert str(result.stdout).count("by Python function (trampolines; ") == 1
+
+
 def test_off(suite: Project) -> None:
     """Nothing is measured; an update leaves no tree."""
     asked(suite)

@@ -88,10 +88,15 @@ def summary(
         (Fraction(996, 10**5), "+1 %"),
         (Fraction(1, 10**6), "+0.0001 %"),
         (Fraction(-1), "-100 %"),
-        (Fraction(50), "+5,000 %"),
+        (Fraction(9999, 1000), "+999.9 %"),
+        (Fraction(10), "x11"),
+        (Fraction(1047, 100), "x11.5"),
+        (Fraction(131), "x132"),
+        (Fraction(1_234_567), "x1.2e+6"),
         (Fraction(1, 10**18), "+1.0e-16 %"),
-        (Fraction(10**18), "+1.0e+20 %"),
-        (Fraction(10**400, 1), "+1.0e+402 %"),
+        (Fraction(10**18), "x1.0e+18"),
+        (Fraction(10**400, 1), "x1.0e+400"),
+        (Fraction(-50), "-5,000 %"),
     ],
 )
 def test_percent(fraction: Fraction, text: str) -> None:
@@ -116,6 +121,12 @@ def test_percent_beside_a_limit(fraction: Fraction, text: str) -> None:
     assert percent(fraction, beyond=Fraction(1, 100)) == text
 
 
+def test_a_factor_beside_a_limit() -> None:
+    """A limit is in percent: where that is huge, too, the delta is written as the limit is."""
+    assert percent(Fraction(20), beyond=Fraction(1, 100)) == "x21"
+    assert percent(Fraction(20), beyond=Fraction(15)) == "+2,000 %"
+
+
 fractions = st.builds(Fraction, st.integers(-(10**30), 10**30), st.integers(1, 10**30))
 
 
@@ -123,11 +134,12 @@ fractions = st.builds(Fraction, st.integers(-(10**30), 10**30), st.integers(1, 1
 def test_only_zero_reads_as_zero(fraction: Fraction) -> None:
     """No delta is rounded away, its sign is kept, and its text stays narrow and near."""
     text = percent(fraction)
-    number = text.removesuffix(" %").replace(",", "")
-    assert (float(number) == 0) == (fraction == 0)
-    assert (float(number) < 0) == (fraction < 0)
+    number = float(text.removesuffix(" %").removeprefix("x").replace(",", ""))
+    assert (number == 0) == (fraction == 0)
+    assert (number < 0) == (fraction < 0)
     assert len(text) <= 14
-    assert float(number) == pytest.approx(float(fraction * 100), rel=0.06)
+    exact = fraction + 1 if text.startswith("x") else fraction * 100
+    assert number == pytest.approx(float(exact), rel=0.06)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,136 @@
+"""Functions that were renamed, moved or merged between two trees, and are found again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+
+from pytest_instrcount.blame.align import align
+from pytest_instrcount.blame.blame import PythonBlame, find_blame
+from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, Path
+from pytest_instrcount.callgrind.profile import Row
+from tests.unit.test_blame import trees
+
+Rows = dict[Path, tuple[int, int]]
+
+#: A test that calls ``f`` ten times, which calls ``g`` and a function of the standard library.
+BEFORE: Rows = {
+    ("t",): (100, 1),
+    ("t", "shop.py:f"): (200, 10),
+    ("t", "shop.py:f", "shop.py:g"): (3000, 30),
+    ("t", "shop.py:f", "json.py:dumps"): (500, 10),
+}
+
+
+def tree(rows: Rows) -> CallTree:
+    return CallTree(TRAMPOLINES, 1, {path: Row(*row) for path, row in rows.items()})
+
+
+def renamed(rows: Rows, **names: str) -> Rows:
+    """The same with other names; ``f="core.py:h"``."""
+    new = {f"shop.py:{name}": other for name, other in names.items()}
+    return {tuple(new.get(each, each) for each in path): row for path, row in rows.items()}
+
+
+def doings(blame: PythonBlame) -> dict[str, int]:
+    return {each.name: int(each.doing) for each in blame.functions if each.doing}
+
+
+@pytest.mark.parametrize(
+    ("names", "cause"),
+    [
+        pytest.param({"g": "shop.py:gather"}, "shop.py:gather", id="another name"),
+        pytest.param({"g": "core.py:g"}, "core.py:g", id="another file"),
+        pytest.param({"g": "shop.py:Order.g"}, "shop.py:Order.g", id="into a class"),
+        pytest.param({"f": "core.py:h", "g": "core.py:k"}, "core.py:k", id="its caller, too"),
+    ],
+)
+def test_a_renamed_function_is_known(names: dict[str, str], cause: str) -> None:
+    """It is blamed for what it does, and not its caller for calling what it never called."""
+    after = renamed({**BEFORE, ("t", "shop.py:f", "shop.py:g"): (3600, 30)}, **names)
+    blame = find_blame(tree(BEFORE), tree(after))
+    assert doings(blame) == {cause: 600}
+    assert blame.functions[0].renamed == ("shop.py:g",)
+    assert blame.functions[0].calls_before == 30
+
+
+def test_what_only_has_another_name_does_nothing() -> None:
+    blame = find_blame(tree(BEFORE), tree(renamed(BEFORE, f="shop.py:h", g="core.py:g")))
+    assert doings(blame) == {}
+    assert {each.name: each.renamed for each in blame.functions} == {
+        "shop.py:h": ("shop.py:f",),
+        "core.py:g": ("shop.py:g",),
+    }
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_merged_functions_are_one(below: bool) -> None:
+    """Two that were called one after the other, or one by the other."""
+    first = ("t", "shop.py:a")
+    old: Rows = {("t",): (9, 1), first: (500, 5)}
+    old[(*first, "shop.py:b") if below else ("t", "shop.py:b")] = (300, 5)
+    blame = find_blame(tree(old), tree({("t",): (9, 1), ("t", "shop.py:both"): (1000, 5)}))
+    assert doings(blame) == {"shop.py:both": 200}
+    assert blame.functions[0].renamed == ("shop.py:a", "shop.py:b")
+    assert blame.functions[0].calls_before == blame.functions[0].calls_after == 5
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param((70, 1), id="much dearer"), pytest.param((30, 2), id="called more often")]
+)
+def test_a_new_function_in_the_place_of_another(row: tuple[int, int]) -> None:
+    """What has nothing in common with what is gone is its caller's doing."""
+    old = tree({("t",): (9, 1), ("t", "f"): (9, 1), ("t", "f", "old"): (30, 1)})
+    new = tree({("t",): (9, 1), ("t", "f"): (9, 1), ("t", "f", "new"): row})
+    assert align(old, new).renamed == {}
+
+
+@pytest.mark.parametrize("name", ["<lambda>", "__init__", "wrapper"])
+def test_a_name_that_many_have_says_nothing(name: str) -> None:
+    old = tree({("t",): (9, 1), ("t", f"shop.py:f.{name}"): (30, 1)})
+    new = tree({("t",): (9, 1), ("t", f"shop.py:g.{name}"): (300, 8)})
+    assert align(old, new).renamed == {}
+
+
+def test_a_function_in_between() -> None:
+    """What stands below a new function now is still itself; so is what stood below one that is gone."""
+    direct: Rows = {("t",): (9, 1), ("t", "f"): (9, 1), ("t", "f", "g"): (100, 3)}
+    through: Rows = {**direct, ("t", "f", "retry"): (9, 3), ("t", "f", "retry", "g"): (160, 3)}
+    del through[("t", "f", "g")]
+    assert doings(find_blame(tree(direct), tree(through))) == {"g": 60, "retry": 9}
+    dearer = tree({**direct, ("t", "f", "g"): (200, 3)})
+    assert doings(find_blame(tree(through), dearer)) == {"g": 40, "f": -9}
+
+
+@given(trees, trees)
+def test_no_instruction_is_lost(old: CallTree, new: CallTree) -> None:
+    """However much is renamed; and who is aligned with itself stays as it is."""
+    aligned = align(old, new)
+    assert aligned.tree.total == old.total
+    assert align(old, old) == align(align(old, old).tree, old)
+    assert not align(old, old).renamed
+
+
+@given(trees, trees)
+def test_doings_of_renamed_functions_add_up(old: CallTree, new: CallTree) -> None:
+    nodes = {(path[0], *(f"{name}2" for name in path[1:])): row for path, row in new.nodes.items()}
+    other = CallTree(new.how, new.counted, nodes)
+    blame = find_blame(old.fold(), other)
+    whole = Fraction(other.total, other.counted) - Fraction(old.total, old.counted)
+    assert sum(each.doing for each in blame.functions) == blame.change == whole
+
+
+def test_what_got_cheaper_is_not_named_first() -> None:
+    """Where the test got dearer, whatever does most there comes behind who made it so."""
+    old = tree({("t",): (0, 1), ("t", "f"): (0, 1), ("t", "f", "g"): (400, 4), ("t", "h"): (50, 1)})
+    new = tree(
+        {("t",): (0, 1), ("t", "f"): (0, 1), ("t", "f", "g"): (300, 8), ("t", "h"): (200, 1)}
+    )
+    blame = find_blame(old, new)
+    assert doings(blame) == {"f": 400, "g": -500, "h": 150}
+    assert blame.change == 50
+    assert [each.name for each in blame.functions if each.doing] == ["h", "f", "g"]
+    assert [each.name for each in blame.causes(grew=True)] == ["h", "f"]
+    assert [each.name for each in blame.causes(grew=False)] == ["g"]

@@ -1,0 +1,124 @@
+"""Why a count changed, in words."""
+
+from __future__ import annotations
+
+import json.decoder
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.blame.blame import find_blame
+from pytest_instrcount.blame.source import is_installed
+from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, Place
+from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.report.blame import render_blame
+
+LIMIT = parse_limit("1%")
+
+
+def tree(places: dict[str, Place] | None = None, /, **branches: tuple[int, int]) -> CallTree:
+    """``t__f=(70, 2)``: f, called by t, cost 70 of its own in 2 calls; files are ``shop.py``."""
+    nodes = {
+        tuple(f"shop.py:{each}" for each in name.split("__")): Row(*row)
+        for name, row in branches.items()
+    }
+    return CallTree(TRAMPOLINES, 1, nodes, places or {})
+
+
+def told(
+    old: CallTree, new: CallTree, verdict: Verdict = Verdict.regressed, delta: int = 1
+) -> list[str]:
+    result = TestResult("t.py::t", verdict, 1010, 1000, Fraction(delta, 100), LIMIT)
+    return render_blame(replace(result, python=find_blame(old, new)), 80)
+
+
+def test_a_small_change_is_explained() -> None:
+    """By function, another one can be larger: what got dearer is named all the same."""
+    old = tree(t=(1000, 1), t__f=(500, 5), t__g=(500, 5))
+    new = tree(t=(1000, 1), t__f=(530, 5), t__g=(440, 5))
+    assert told(old, new) == [
+        "by Python function (trampolines; by these counts the test as a whole got no dearer):",
+        "  +1.5 %  shop.py f",
+        "    in its own code and the C functions it calls; 5 calls",
+    ]
+
+
+def test_nothing_got_dearer() -> None:
+    old = tree(t=(1000, 1), t__f=(500, 5))
+    assert told(old, old) == ["by Python function (trampolines): none of them got dearer"]
+    assert told(old, old, Verdict.improved, -1) == [
+        "by Python function (trampolines): none of them got cheaper"
+    ]
+
+
+def test_an_improvement_is_explained() -> None:
+    """As a growth is: by what is called less often, and by code that costs less."""
+    old = tree(t=(1000, 1), t__f=(500, 5), t__f__g=(800, 20), t__h=(700, 1), t__k=(100, 1))
+    new = tree(t=(1000, 1), t__f=(500, 5), t__f__g=(400, 10), t__h=(600, 1))
+    assert told(old, new, Verdict.improved, -20) == [
+        "by Python function (trampolines; 100 % of the change):",
+        "  -12.9 %  shop.py f",
+        "    calls g 20 -> 10 times",
+        "  -3.2 %  shop.py h",
+        "    in its own code and the C functions it calls; 1 call",
+        "  -3.2 %  shop.py t",
+        "    calls k no more, before 1 a call",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("shop.py:f", "shop.py:g", "renamed: f -> g"),
+        ("shop.py:f", "core.py:f", "renamed: shop.py:f -> core.py:f"),
+    ],
+)
+def test_a_new_name_is_told(before: str, after: str, line: str) -> None:
+    old, new = (
+        CallTree(TRAMPOLINES, 1, {("t.py:t",): Row(9, 1), ("t.py:t", name): Row(ir, 2)})
+        for name, ir in ((before, 600), (after, 700))
+    )
+    assert told(old, new)[2:] == [
+        "    in its own code and the C functions it calls; 2 calls",
+        f"    {line}",
+    ]
+
+
+def test_who_of_the_project_called_the_standard_library(tmp_path: Path) -> None:
+    """Where the cause is in code that nobody here can mend."""
+    file = tmp_path / "shop.py"
+    file.write_text("import json\n\ndef f(x):\n    return json.loads(x)\n\ndef t():\n    f('1')\n")
+    decoder = json.decoder.__file__
+    places = {"shop.py:t": (str(file), 6), "shop.py:f": (str(file), 3)}
+    places |= dict.fromkeys(("shop.py:loads", "shop.py:raw_decode"), (decoder, 1))
+    old = tree(t=(10, 1), t__f=(20, 2), t__f__loads=(9, 2), t__f__loads__raw_decode=(500, 2))
+    new = tree(places, **{"__".join(n[8:] for n in path): row for path, row in old.nodes.items()})
+    path = tuple(f"shop.py:{name}" for name in ("t", "f", "loads", "raw_decode"))
+    new = replace(new, nodes={**new.nodes, path: Row(600, 2)})
+    assert told(old, new)[2:] == [
+        "    in its own code and the C functions it calls; 2 calls",
+        "    called from shop.py:3 f (line 4)",
+    ]
+
+
+def test_calls_saved() -> None:
+    work = (("allocations", Fraction(9), Fraction(7)), ("system calls", Fraction(0), Fraction(1)))
+    result = TestResult("t.py::t", Verdict.improved, 9, 10, Fraction(-1, 10), LIMIT, work=work)
+    assert render_blame(result, 80) == [
+        "calls added: system calls 0 -> 1",
+        "calls saved: allocations 9 -> 7",
+    ]
+
+
+def test_what_is_installed(tmp_path: Path) -> None:
+    """The standard library, packages, and what has no file; nothing of the project."""
+    assert is_installed(json.decoder.__file__)
+    assert is_installed(pytest.__file__)
+    assert is_installed("<frozen importlib._bootstrap>")
+    assert is_installed("/project/.venv/lib/python3.11/site-packages/x.py")
+    assert not is_installed(str(tmp_path / "shop.py"))
