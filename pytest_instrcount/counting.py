@@ -144,10 +144,7 @@ class Counting:
         if not self._chosen:
             self._end_counting()
         elif not self._dealt:
-            try:
-                self._ask(list(self._items.values()))
-            except InstrcountError as error:
-                raise pytest.UsageError(str(error)) from None
+            self._ask(list(self._items.values()))
 
     @timed("calls")
     def _plan_traced(self, items: Sequence[pytest.Item]) -> None:
@@ -173,7 +170,10 @@ class Counting:
 
     def _order(self, item: pytest.Item) -> Order:
         settings, verbose = self._chosen[item.nodeid], self._config.getoption("verbose", 0)
-        known = self._findings.rulings.made_with(item.nodeid)
+        try:
+            known = self._findings.rulings.made_with(item.nodeid)
+        except InstrcountError as error:  # of an older format, as all others will be
+            raise pytest.UsageError(str(error)) from None
         return order_for(item.nodeid, item.path, settings, known, verbose)
 
     # Measure.

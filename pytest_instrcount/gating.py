@@ -137,7 +137,10 @@ class Gate:
     def close(self, session: pytest.Session) -> None:
         """Store what is to be stored, and fail each test that is to fail with a report of its own."""
         settings, findings, keeper = self._settings, self._findings, self._findings.keeper
-        settle_left(findings, self._selection, self._failed.__contains__, settings.max_delta)
+        try:
+            settle_left(findings, self._selection, self._failed.__contains__, settings.max_delta)
+        except InstrcountError as error:  # a baseline of an older format
+            raise pytest.UsageError(str(error)) from None
         settle_remarks(findings)
         stale = self._find_stale()
         if settings.update:

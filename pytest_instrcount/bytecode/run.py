@@ -115,6 +115,11 @@ class BytecodeRun:
         planned = plan_measured(session.items, self._settings, self._findings, self._in_bytecodes)
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
         self._selection.note_measured(self._chosen)
+        try:
+            for nodeid in self._chosen:
+                self._findings.rulings.made_with(nodeid)
+        except InstrcountError as error:  # of an older format, as all others will be
+            raise pytest.UsageError(str(error)) from None
         if any(map(is_traced, session.items)):
             self._left_out.add("calls of traced tests")
         if self._left_out:

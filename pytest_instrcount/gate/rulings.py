@@ -12,7 +12,9 @@ from typing import TypeVar
 
 from pytest_instrcount.blame.blame import find_blame
 from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.callgrind.profile import NOTHING
 from pytest_instrcount.counts.noise import moving_functions
+from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import (
     Baseline,
@@ -372,8 +374,12 @@ def _unpacked(packed: bytes, kind: type[Record]) -> Record:
 def _is_steady(measurement: Measurement, limit: Limit) -> bool:
     """Whether all counts of a test that is not deterministic are the same within the limit.
 
-    What differs between equal processes, in one layout, is no layout noise.
+    What differs between equal processes, in one layout, is no layout noise; nor is it in others.
     """
-    totals = measurement.total_ir, *(each.total for each in measurement.layouts[:1])
+    profiles = (measurement.profile, *measurement.layouts)
+    unsteady = [name for name in measurement.unsteady if rule_of(name) is None]
+    own = [sum(each.rows.get(name, NOTHING).ir for name in unsteady) for each in profiles]
+    totals = [each.total for each in profiles[:2]]
+    totals += [profiles[0].total - own[0] + ir for ir in own]
     least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
     return judge_counts(Gated(least, most), limit) is Verdict.unchanged

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.atomic import replace_file
-from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
+from pytest_instrcount.callgrind.layout import MOST_OTHER_LAYOUTS
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.errors import InstrcountError
@@ -37,7 +37,7 @@ SUFFIX = ".shard.json.gz"
 LARGEST_PACKED = 200_000_000
 LARGEST = 2_000_000_000
 #: The first count of a test, the same layout again, and the others.
-_MOST_LAYOUTS = 2 + OTHER_LAYOUTS
+_MOST_LAYOUTS = 2 + MOST_OTHER_LAYOUTS
 
 _KEYS = frozenset(("kind", "schema", "noisy", "tests"))
 _ABSENT = None

@@ -14,6 +14,7 @@ from pytest_instrcount.account.book import count, current
 from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
+from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
 from pytest_instrcount.commands import Commands
 from pytest_instrcount.ending import noting_interruption
 from pytest_instrcount.errors import InstrcountError
@@ -265,7 +266,11 @@ class Controller:
     def _report_lost(self) -> None:
         """Fail each test whose worker was lost before its count was settled: it has no verdict."""
         rulings, calls = self._findings.rulings, self._findings.calls
-        unsettled = {measurement.nodeid for measurement in rulings.unsettled()}
+        unsettled = {
+            measurement.nodeid
+            for layouts in (0, OTHER_LAYOUTS + 1)
+            for measurement in rulings.unsettled(layouts)
+        }
         why = dict(self._disputed)
         for worker, begun in self._begun.items():
             for nodeid in begun:

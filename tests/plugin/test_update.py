@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_instrcount.gate.schema import SCHEMA
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -232,7 +234,7 @@ def damage(project: Project, how: str) -> tuple[Path, bytes]:
     elif how == "conflict":
         text = f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n"
     elif how == "newer":
-        text = text.replace('"schema": 3', '"schema": 99')
+        text = text.replace(f'"schema": {SCHEMA}', '"schema": 99')
     elif how == "mismatch":
         text = text.replace("test_it.py::test_same", "test_it.py::test_other")
     elif how == "folder":
@@ -272,6 +274,53 @@ def test_files_that_are_no_baselines_are_named(project: Project, how: str, slug:
     assert lines[0].endswith(f" [{slug}]")
     assert lines[1].startswith("  fix: ")
     result.stdout.fnmatch_lines(["instrcount: 4 unchanged, 1 failed"])
+
+
+def make_older(project: Project) -> None:
+    """As an older release has left them."""
+    for path in project.baselines().values():
+        path.write_text(path.read_text().replace(f'"schema": {SCHEMA}', '"schema": 4'))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("-k", "slower", "-v"),
+        pytest.param(
+            ("--instrcount-backend=bytecode",),
+            marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new"),
+        ),
+    ],
+)
+def test_baselines_of_an_older_format_are_refused_once(
+    project: Project, args: tuple[str, ...]
+) -> None:
+    """A usage error for all of them, with the command that makes them anew."""
+    project.write(SUITE)
+    project.update(*args)
+    make_older(project)
+    result = project.measure(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = f"{result.stdout}\n{result.stderr}"
+    assert text.count("[baseline-older]") == 1
+    assert "INTERNALERROR" not in text
+    lines = text[text.index("instrcount: the baselines in ") :].splitlines()
+    assert lines[0].endswith("(schema 4, this release reads 5) [baseline-older]")
+    assert lines[1] == "  fix: pytest --instrcount-update-baseline    (measures all of them again)"
+
+
+@pytest.mark.parametrize("policy", ["all", "missing", "failing"])
+def test_an_update_replaces_baselines_of_an_older_format(project: Project, policy: str) -> None:
+    """Whatever they held, with every policy: nothing can be compared with them."""
+    project.write(SUITE)
+    project.update()
+    make_older(project)
+    project.valgrind.usual = 20_000
+    result = project.update(f"--instrcount-update-policy={policy}")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["instrcount: 5 baselines written"])
+    assert project.baseline_ir() == dict.fromkeys(KEPT, 20_000)
 
 
 @pytest.mark.parametrize("policy", ["all", "missing", "failing"])

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount.gate.baseline import Store
+from pytest_instrcount.gate.names import own_key
+
 pytest.importorskip("xdist")
 
 
@@ -65,6 +68,15 @@ def test_wrong_markers(spread: pytest.Pytester) -> None:
 def test_wrong_settings(spread: pytest.Pytester) -> None:
     result = run(spread, "--instrcount", "-n2", "--instrcount-max-delta=much")
     check(result, "instrcount_max_delta", "[settings]")
+
+
+def test_baselines_of_an_older_format(spread: pytest.Pytester) -> None:
+    """A worker meets one when it begins the test; all tests are to be measured again."""
+    (test,) = spread.path.glob("test_*.py")
+    path = Store(spread.path / "instrcount_baselines", own_key()).path(f"{test.name}::test_a")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"schema": 4}')
+    check(run(spread, "--instrcount", "-n2"), "are of an older format", "[baseline-older]")
 
 
 def test_a_plan_of_setups_measures_nothing(spread: pytest.Pytester) -> None:
