@@ -19,7 +19,7 @@ from pytest_instrcount.gate.shard import Shard, parse_shard, render_shard
 from tests.schemas import complaints
 
 DATA = Path(__file__).parents[1] / "data"
-SAMPLE = (DATA / "baselines/schema3.json").read_text()
+SAMPLE = (DATA / "baselines/schema5.json").read_text()
 NODEID = json.loads(SAMPLE)["nodeid"]
 KEY = "cp311-linux-x86_64"
 REPORT_SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
@@ -113,7 +113,7 @@ def spoil_by_linked_folder(root: Path) -> None:
 
 
 def spoil_depth(root: Path) -> None:
-    folder(root, '{"schema": 3, "nodeid": ' + "[" * 100_000)
+    folder(root, '{"schema": 5, "nodeid": ' + "[" * 100_000)
 
 
 def spoil_size(root: Path) -> None:
