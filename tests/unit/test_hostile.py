@@ -39,7 +39,9 @@ from pytest_instrcount.trace.qualnames import qualname_at
 from pytest_instrcount.unobeyed import unobeyed
 
 ID = "tests/test_x.py::test_a"
-BASELINE = Baseline(ID, 100, 1, 20, "fork", {"a.c:f": Row(100, 1)}, {}, {})
+BASELINE = Baseline(
+    ID, 100, 1, 20, "fork", {"a.c:f": Row(100, 1)}, {}, {}, inclusive={"a.c:f": 100}
+)
 TABLE = CallTable(ID, {"m:f": 2}, {})
 
 
