@@ -23,7 +23,7 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
 
     def grown(n: int) -> bytes:
         found: dict[str, object] = {
-            "schema": 3,
+            "schema": 5,
             "nodeid": "test_x.py::test_a",
             "ir": 100,
             "total_ir": 100,
@@ -35,14 +35,15 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
             "functions": {"a.c:f": [100, 1, 100]},
             "work": {},
             "python": None,
+            "ledger": [],
             "denoised": {
                 "rules": 1,
-                "noisy": {},
-                "total": 90,
-                "low": 80,
-                "high": 99,
-                "layouts": 2,
-                "residuals": {},
+                "noisy": [],
+                "wavering": [],
+                "kept": [100, 99],
+                "kinds": {},
+                "calls": {},
+                "costs": {},
             },
         }
         found.update({key: value(n) for key, value in values.items() if key in found})

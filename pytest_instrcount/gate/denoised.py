@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pytest_instrcount.callgrind.profile import Profile
-from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED, Noise, split
+from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED, Noise, Split, split
 from pytest_instrcount.counts.rules import SEARCHING, rule_of
 
 #: No test is said to detect less than this: layouts that were not tried may move it a little, too.
@@ -106,7 +106,7 @@ def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
     >>> denoise_layouts([Profile(100, {}), Profile(101, {})], Noise()).spread
     Fraction(2, 201)
     """
-    parts = [split(profile, noise) for profile in profiles]
+    parts = [_without_negative(split(profile, noise)) for profile in profiles]
     names = sorted({name for part in parts for name in part.calls})
     return Denoised(
         noise,
@@ -122,6 +122,29 @@ def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
             for name in names
             if any(part.calls.get(name, 0) for part in parts)
         },
+    )
+
+
+def _without_negative(part: Split) -> Split:
+    """The same sum without what is below nothing, an artefact of subtracting: the others are so much less."""
+    if (
+        part.kept >= 0
+        and min(0, *part.kinds.values(), *part.calls.values(), *part.costs.values()) >= 0
+    ):
+        return part
+    kinds = {kind: max(0, ir) for kind, ir in part.kinds.items()}
+    kept = part.total - sum(kinds.values())
+    for kind in sorted(kinds, key=lambda kind: -kinds[kind]):
+        if kept >= 0:
+            break
+        taken = min(-kept, kinds[kind])
+        kinds[kind] -= taken
+        kept += taken
+    return Split(
+        kept,
+        kinds,
+        {name: max(0, calls) for name, calls in part.calls.items()},
+        {name: max(0, cost) for name, cost in part.costs.items()},
     )
 
 

@@ -29,7 +29,8 @@ def fold_rows(
     """The rows worth a line: 0.01 % of ``total_ir`` or more, or kept by ``keep``; sorted by name.
 
     The rest is summed into the row "(other)", so that nothing is lost from the sum; so are
-    negative rows, which are an artefact of subtracting. Folding twice changes nothing more.
+    negative rows, which are an artefact of subtracting: what they take from more than the rest is
+    taken from the largest rows. Folding twice changes nothing more.
 
     >>> fold_rows({"a.c:f": Row(99_995, 3), "b.c:g": Row(5, 1)}, 100_000)
     {'(other)': Row(ir=5, calls=1), 'a.c:f': Row(ir=99995, calls=3)}
@@ -44,6 +45,15 @@ def fold_rows(
         else:
             folded.append(row)
     if folded:
-        other = Row(sum(row.ir for row in folded), sum(row.calls for row in folded))
-        kept = {OTHER: other, **kept}
+        ir, calls = (sum(column) for column in zip(*folded))
+        kept[OTHER] = Row(max(0, ir), max(0, calls))
+        _take(kept, max(0, -ir))
     return dict(sorted(kept.items()))
+
+
+def _take(rows: dict[str, Row], ir: int) -> None:
+    """Take instructions from the largest row, and what it does not have from the next one."""
+    for name in sorted(rows, key=lambda name: (-rows[name].ir, name)) if ir else ():
+        taken = min(ir, rows[name].ir)
+        rows[name] = rows[name]._replace(ir=rows[name].ir - taken)
+        ir -= taken

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TypedDict, TypeGuard
 
 from pytest_instrcount.gate.measurement import per_call
-from pytest_instrcount.gate.schema import LARGEST_FILE
+from pytest_instrcount.gate.schema import LARGEST_FILE, SCHEMA
 from pytest_instrcount.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.
@@ -30,7 +30,7 @@ class Point(TypedDict):
     commit: str
     #: when it was made, ISO 8601
     date: str
-    #: instructions per call, denoised where the baseline has that
+    #: instructions per call, the mean of all layouts where the baseline has those
     ir: int
 
 
@@ -135,21 +135,35 @@ def _answers(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def count_of(text: bytes) -> int | None:
-    """Instructions per call of a baseline of any schema, None if it is none.
+    """Instructions per call of a baseline as they are compared; None if it is none, or an older one.
 
-    Not `parse_baseline`: old files may be of releases that checked less, and there are many.
+    Not `parse_baseline`: files may be of releases that checked less, and there are many. Older ones
+    counted otherwise: beside today's counts they would look like changes of the test.
     """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         return None
     denoised, calls, ir = found.get("denoised"), found.get("calls"), found.get("ir")
-    total = denoised.get("total") if isinstance(denoised, dict) else None
-    if _is_count(total) and _is_count(calls) and calls > 0:
-        return per_call(total, calls)
-    return ir if _is_count(ir) else None
+    if denoised is None:
+        return ir if _is_count(ir) else None
+    totals = _totals(denoised)
+    if not totals or not _is_count(calls) or not calls:
+        return None
+    return per_call(sum(totals), calls * len(totals))
+
+
+def _totals(denoised: object) -> list[int]:
+    """The raw count of each layout; none if it does not say."""
+    if not isinstance(denoised, dict) or not isinstance(denoised.get("kinds"), dict):
+        return []
+    columns = [denoised.get("kept"), *denoised["kinds"].values()]
+    lists = [each for each in columns if isinstance(each, list) and all(map(_is_count, each))]
+    if len(lists) < len(columns) or len(set(map(len, lists))) > 1:
+        return []
+    return [sum(layout) for layout in zip(*lists)]
 
 
 def _is_count(found: object) -> TypeGuard[int]:

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_instrcount.blame.tree import FunctionCost
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
@@ -37,17 +37,17 @@ from pytest_instrcount.gate.measurement import Measurement, per_call
 from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "tests/data/baselines/schema1.json"
-SAMPLE_4 = ROOT / "tests/data/baselines/schema4.json"
-SAMPLE_3 = ROOT / "tests/data/baselines/schema3.json"
-SAMPLE_2 = ROOT / "tests/data/baselines/schema2.json"
+SAMPLE = ROOT / "tests/data/baselines/schema5.json"
+OLDER = [ROOT / f"tests/data/baselines/schema{schema}.json" for schema in range(1, 5)]
+every_older = pytest.mark.parametrize("older", OLDER, ids=lambda path: path.stem)
 NODEID = "tests/test_json.py::test_dumps[small]"
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
 KEY = "cp311-linux-x86_64"
 
 
 def measurement(nodeid: str = NODEID, total_ir: int = 1_000_000, calls: int = 10) -> Measurement:
-    rows = {"a.c:f": Row(total_ir, 30), "malloc.c:malloc": Row(3, 1), "b.c:g": Row(2, 1)}
+    small = {"malloc.c:malloc": Row(3, 1), "b.c:g": Row(2, 1)} if total_ir > 5 else {}
+    rows = {"a.c:f": Row(total_ir - sum(row.ir for row in small.values()), 30), **small}
     return Measurement(nodeid, total_ir, calls, 20, "fork", rows, {"attrs": "23.1.0"})
 
 
@@ -243,6 +243,18 @@ def test_small_rows_are_folded() -> None:
     assert sum(row.ir for row in folded.values()) == sum(row.ir for row in rows.values())
 
 
+def test_what_is_below_nothing_is_taken_from_the_largest() -> None:
+    """Artefacts of subtracting beyond all small rows: the sum stays, and no number is negative."""
+    rows = {"a.c:f": Row(90_000, 5), "b.c:g": Row(10_010, 1), "c.c:h": Row(-10, -3)}
+    assert fold_rows(rows, 100_000) == {
+        "(other)": Row(0, 0),
+        "a.c:f": Row(89_990, 5),
+        "b.c:g": Row(10_010, 1),
+    }
+    rows = {"a.c:f": Row(60, 5), "b.c:g": Row(50, 1), "(other)": Row(-100, 2)}
+    assert fold_rows(rows, 10) == {"(other)": Row(0, 2), "a.c:f": Row(0, 5), "b.c:g": Row(10, 1)}
+
+
 def test_nothing_to_fold() -> None:
     """No rows, or no small ones: no row for the others."""
     assert fold_rows({}, 0) == {}
@@ -263,30 +275,45 @@ def test_folding_twice_is_folding_once(rows: dict[str, Row], total_ir: int) -> N
 
 # --- the text -----------------------------------------------------------------------------------
 
-denoised_counts = st.builds(
-    Denoised,
-    noise=st.builds(Noise, st.integers(1, 99), st.dictionaries(names, counts, max_size=5)),
-    total=st.just(2**40),
-    low=counts,
-    high=st.integers(2**40, 2**63 - 1),
-    residuals=st.dictionaries(names, st.tuples(st.integers(-(2**40), 0), counts), max_size=5),
-    layouts=st.integers(1, 9),
-)
-baselines = st.builds(
-    Baseline,
-    nodeid=names,
-    total_ir=st.integers(0, 2**63 - 1),
-    calls=st.integers(1, 2**31),
-    warmup=st.integers(0, 2**31),
-    isolation=st.sampled_from(["fork", "process"]),
-    rows=rows_of_tests,
-    environment=st.dictionaries(names, names, max_size=5),
-    packages=st.dictionaries(names, names, max_size=5),
-    denoised=st.none() | denoised_counts,
-)
+noises = st.builds(Noise, st.integers(1, 99), *[st.frozensets(names, max_size=5)] * 2)
 
 
-@given(baselines)
+@st.composite
+def stored_baselines(draw: st.DrawFn) -> Baseline:
+    """Any baseline whose numbers are consistent among themselves."""
+    rows = draw(rows_of_tests)
+    total_ir = sum(row.ir for row in rows.values())
+    denoised = None
+    if draw(st.booleans()):
+        others = draw(st.integers(0, 4))
+        lists = st.lists(counts, min_size=others, max_size=others)
+        calls = draw(st.dictionaries(names, lists, max_size=5))
+        first = draw(st.integers(0, total_ir))
+        parts = {"kept": total_ir - first, "memory": first, "measured": 0}
+        columns = {name: (ir, *draw(lists)) for name, ir in parts.items()}
+        denoised = Denoised(
+            noise=draw(noises),
+            kept=columns.pop("kept"),
+            kinds=columns,
+            calls={name: (draw(counts), *each) for name, each in calls.items()},
+            costs=dict.fromkeys(calls, total_ir // 5),
+        )
+    return Baseline(
+        nodeid=draw(names),
+        total_ir=total_ir,
+        calls=draw(st.integers(1, 2**31)),
+        warmup=draw(st.integers(0, 2**31)),
+        isolation=draw(st.sampled_from(["fork", "process"])),
+        rows=rows,
+        inclusive={name: row.ir + draw(counts) for name, row in rows.items()},
+        environment=draw(st.dictionaries(names, names, max_size=5)),
+        packages=draw(st.dictionaries(names, names, max_size=5)),
+        denoised=denoised,
+        work=draw(st.dictionaries(names, counts, max_size=5)),
+    )
+
+
+@given(stored_baselines())
 def test_reads_its_own_text(stored: Baseline) -> None:
     """parse(render(x)) == x, and the text is stable, plain, and a line for each function."""
     text = render_baseline(stored)
@@ -295,7 +322,9 @@ def test_reads_its_own_text(stored: Baseline) -> None:
     assert text.isascii()
     assert text.endswith("}\n")
     functions = text.partition('"functions": {')[2].partition("\n }")[0]
-    assert len(re.findall(r"^  .*: \[-?\d+, \d+\],?$", functions, re.MULTILINE)) == len(stored.rows)
+    assert len(re.findall(r"^  .*: \[\d+, \d+, \d+\],?$", functions, re.MULTILINE)) == len(
+        stored.rows
+    )
 
 
 def test_order_of_facts_is_no_change() -> None:
@@ -306,78 +335,88 @@ def test_order_of_facts_is_no_change() -> None:
     assert render_baseline(one) == render_baseline(two)
 
 
-def test_sample_of_schema_1() -> None:
-    """The sample that stays forever is read, and comes back byte for byte; its noise is not known."""
+def test_sample_of_schema_5() -> None:
+    """The sample that stays forever is what is written today, byte for byte."""
     found = read_baseline(SAMPLE, NODEID)
     assert isinstance(found, Found)
-    assert found.baseline.ir == 46_801
-    assert found.baseline.rows["(other)"] == Row(25, 2)
-    assert found.baseline.denoised is None
-    assert render_baseline(found.baseline) == SAMPLE.read_text()
-
-
-def test_sample_of_schema_2() -> None:
-    """The sample that stays forever is read, and comes back byte for byte."""
-    found = read_baseline(SAMPLE_2, NODEID)
-    assert isinstance(found, Found)
-    assert found.baseline.denoised == Denoised(
-        noise=Noise(1, {"ceval.c:_PyEval_Vector": 57}),
-        total=470_120,
-        low=470_100,
-        high=470_120,
-        residuals={"look-ups": (310, 925), "measured": (0, 12), "memory": (-40, 60)},
-        layouts=5,
+    stored = found.baseline
+    assert stored.ir == 46_801
+    assert stored.rows["(other)"] == Row(25, 2)
+    assert stored.inclusive["_json.c:encoder_listencode_obj"] == 301_259
+    assert stored.work == {"allocations": 420, "evaluation loop": 30}
+    assert stored.denoised == Denoised(
+        noise=Noise(
+            2,
+            frozenset({"ceval.c:_PyEval_Vector"}),
+            frozenset({"ceval.c:_PyEval_EvalFrameDefault"}),
+        ),
+        kept=(301_275,) * 5,
+        kinds={
+            "memory": (91_700, 91_700, 91_760, 91_660, 91_700),
+            "look-ups": (40, 40, 95, 40, 40),
+            "wavering": (74_990, 74_990, 75_002, 74_988, 74_990),
+        },
+        calls={
+            "dictobject.c:unicodekeys_lookup_unicode": (4, 4, 5, 4, 4),
+            "obmalloc.c:_PyObject_Malloc": (1310,) * 5,
+        },
+        costs={
+            "dictobject.c:unicodekeys_lookup_unicode": 255,
+            "obmalloc.c:_PyObject_Malloc": 458_520,
+        },
     )
-    assert render_baseline(found.baseline) == SAMPLE_2.read_text()
-
-
-def test_sample_of_schema_3() -> None:
-    """The sample that stays forever is written today, too, where there is no ledger."""
-    found = read_baseline(SAMPLE_3, NODEID)
-    assert isinstance(found, Found)
-    assert found.baseline.inclusive["_json.c:encoder_listencode_obj"] == 301_259
-    assert found.baseline.work == {"allocations": 420, "evaluation loop": 30}
-    assert found.baseline.python is not None
-    assert found.baseline.python.functions()["json/__init__.py:dumps"] == FunctionCost(
+    assert stored.denoised.totals == (468_005, 468_005, 468_132, 467_963, 468_005)
+    assert stored.compared_ir == 46_802
+    assert stored.python is not None
+    assert stored.python.functions()["json/__init__.py:dumps"] == FunctionCost(
         own=30_010, inclusive=455_310, calls=10
     )
-    assert render_baseline(found.baseline) == SAMPLE_3.read_text()
+    assert [each.reason for each in stored.ledger] == ["the first one", "dumps checks for cycles"]
+    assert (stored.ledger[0].old, stored.ledger[1].new) == (None, 46_802)
+    assert stored.reason_for(46_802) == "dumps checks for cycles"
+    assert stored.reason_for(46_803) == ""
+    assert render_baseline(stored) == SAMPLE.read_text()
 
 
-def test_sample_of_schema_4() -> None:
-    """The sample that stays forever is what is written today, byte for byte."""
-    found = read_baseline(SAMPLE_4, NODEID)
-    assert isinstance(found, Found)
-    ir = found.baseline.compared_ir
-    assert [each.reason for each in found.baseline.ledger] == [
-        "the first one",
-        "dumps checks for cycles",
-    ]
-    assert (found.baseline.ledger[0].old, found.baseline.ledger[1].new) == (None, ir)
-    assert found.baseline.reason_for(ir) == "dumps checks for cycles"
-    assert found.baseline.reason_for(ir + 1) == ""
-    assert render_baseline(found.baseline) == SAMPLE_4.read_text()
-    before = read_baseline(SAMPLE_3, NODEID)
-    assert isinstance(before, Found)
-    assert replace(found.baseline, ledger=()) == before.baseline
+@every_older
+def test_samples_of_older_schemas_are_refused(tmp_path: Path, older: Path) -> None:
+    """In one line for the whole folder, with the one command that measures it again."""
+    path = Store(tmp_path, KEY).path(NODEID)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(older.read_bytes())
+    with pytest.raises(InstrcountError) as caught:
+        read_baseline(path, NODEID)
+    assert caught.value.slug == "baseline-older"
+    assert str(tmp_path / KEY) in str(caught.value)
+    assert path.name not in str(caught.value)
+    assert f"schema {older.stem[-1]}" in str(caught.value)
+    assert caught.value.fix.startswith("pytest --instrcount-update-baseline ")
 
 
-@pytest.mark.parametrize(
-    ("schema", "sample"), [(1, SAMPLE), (2, SAMPLE_2), (3, SAMPLE_3), (4, SAMPLE_4)]
-)
-def test_schema_document_names_the_keys(schema: int, sample: Path) -> None:
+@every_older
+def test_samples_of_older_schemas_are_replaced_by_an_update(tmp_path: Path, older: Path) -> None:
+    """To an update they are not there; what it writes is read."""
+    store = Store(tmp_path, KEY)
+    path = store.path(NODEID)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(older.read_bytes())
+    assert store.read(NODEID, updating=True) == Missing()
+    assert store.write(to_baseline(measurement(), FACTS))
+    assert store.read(NODEID) == Found(to_baseline(measurement(), FACTS))
+
+
+def test_schema_document_names_the_keys() -> None:
     """docs/reference/schemas has the keys that are written, no more and no fewer."""
-    document = json.loads((ROOT / f"docs/reference/schemas/baseline-{schema}.json").read_text())
-    written = json.loads(sample.read_text())
+    document = json.loads((ROOT / "docs/reference/schemas/baseline-5.json").read_text())
+    written = json.loads(SAMPLE.read_text())
     assert sorted(document["required"]) == sorted(document["properties"]) == sorted(written)
-    assert document["properties"]["schema"]["const"] == written["schema"] == schema
-    for name in ("denoised", "python")[: schema - 1]:
+    assert document["properties"]["schema"]["const"] == written["schema"] == 5
+    for name in ("denoised", "python"):
         part = document["properties"][name]
         assert sorted(part["required"]) == sorted(part["properties"]) == sorted(written[name])
-    if schema > 3:
-        part = document["properties"]["ledger"]["items"]
-        for entry in written["ledger"]:
-            assert sorted(part["required"]) == sorted(part["properties"]) == sorted(entry)
+    part = document["properties"]["ledger"]["items"]
+    for entry in written["ledger"]:
+        assert sorted(part["required"]) == sorted(part["properties"]) == sorted(entry)
 
 
 # --- bad files ----------------------------------------------------------------------------------
@@ -387,9 +426,14 @@ def edited(**changes: object) -> str:
     return json.dumps({**json.loads(SAMPLE.read_text()), **changes})
 
 
-def edited_2(**changes: object) -> str:
-    whole = json.loads(SAMPLE_2.read_text())
+def denoised(**changes: object) -> str:
+    whole = json.loads(SAMPLE.read_text())
     return json.dumps({**whole, "denoised": {**whole["denoised"], **changes}})
+
+
+def one_row(*numbers: object, total_ir: int = 100) -> str:
+    """A baseline of one function, which is consistent for [100, any, 100 or more]."""
+    return edited(functions={"f": numbers}, total_ir=total_ir, ir=total_ir, calls=1, denoised=None)
 
 
 def without(key: str) -> str:
@@ -417,22 +461,35 @@ CONFLICT = (
         ("[" * 100_000, "baseline-damaged"),
         ("9" * 5000, "baseline-damaged"),
         (CONFLICT, "baseline-conflict"),
-        (edited(schema=5), "baseline-newer"),
-        (edited(schema=2), "baseline-damaged"),
-        (edited_2(total=-1), "baseline-damaged"),
-        (edited_2(low=470_121), "baseline-damaged"),
-        (edited_2(high=1), "baseline-damaged"),
-        (edited_2(rules=0), "baseline-damaged"),
-        (edited_2(layouts=0), "baseline-damaged"),
-        (edited_2(noisy=[]), "baseline-damaged"),
-        (edited_2(noisy={"f": -1}), "baseline-damaged"),
-        (edited_2(residuals={"memory": [2, 1]}), "baseline-damaged"),
-        (edited_2(residuals={"memory": 3}), "baseline-damaged"),
-        (edited_2(more=3), "baseline-damaged"),
+        (edited(schema=6), "baseline-newer"),
+        (edited(denoised=[]), "baseline-damaged"),
+        (denoised(kept=[301_276] + [301_275] * 4), "baseline-damaged"),
+        (denoised(kept=[301_274] + [301_275] * 4), "baseline-damaged"),
+        (denoised(kept=[301_275] * 4), "baseline-damaged"),
+        (denoised(kept=[301_275] * 4 + [-1]), "baseline-damaged"),
+        (denoised(kept=[301_275] * 4 + [True]), "baseline-damaged"),
+        (denoised(kept=[]), "baseline-damaged"),
+        (denoised(kept=468_005), "baseline-damaged"),
+        (denoised(kinds={}), "baseline-damaged"),
+        (denoised(kinds=[]), "baseline-damaged"),
+        (denoised(kinds={"memory": [166_730] * 4}), "baseline-damaged"),
+        (denoised(kinds={"unheard of": [166_730] * 5}), "baseline-damaged"),
+        (denoised(kinds={"memory": [166_731, -1, 0, 0, 0]}), "baseline-damaged"),
+        (denoised(calls={}), "baseline-damaged"),
+        (denoised(costs={}), "baseline-damaged"),
+        (denoised(calls={"f": [-1]}, costs={"f": 1}), "baseline-damaged"),
+        (denoised(calls={"f": [1, 2]}, costs={"f": 1}), "baseline-damaged"),
+        (denoised(calls={"f": [1]}, costs={"f": -1}), "baseline-damaged"),
+        (denoised(calls={"f": [1]}, costs={"f": 10**9}), "baseline-damaged"),
+        (denoised(rules=0), "baseline-damaged"),
+        (denoised(noisy={}), "baseline-damaged"),
+        (denoised(noisy=[1]), "baseline-damaged"),
+        (denoised(wavering="f"), "baseline-damaged"),
+        (denoised(more=3), "baseline-damaged"),
         ('{"schema": 7, "all": "new"}', "baseline-newer"),
         (edited(schema=0), "baseline-damaged"),
         (edited(schema=True), "baseline-damaged"),
-        (edited(schema="1"), "baseline-damaged"),
+        (edited(schema="5"), "baseline-damaged"),
         (edited(nodeid="tests/test_json.py::test_other"), "baseline-mismatch"),
         (edited(nodeid=3), "baseline-damaged"),
         (edited(ir=1), "baseline-damaged"),
@@ -452,14 +509,25 @@ CONFLICT = (
         (edited(environment={"glibc": 2}), "baseline-damaged"),
         (edited(packages=None), "baseline-damaged"),
         (edited(functions=[]), "baseline-damaged"),
-        (edited(functions={"f": 3}), "baseline-damaged"),
-        (edited(functions={"f": [1]}), "baseline-damaged"),
-        (edited(functions={"f": [1, 2, 3]}), "baseline-damaged"),
-        (edited(functions={"f": [-1, 2]}), "baseline-damaged"),
-        (edited(functions={"f": [1, True]}), "baseline-damaged"),
-        (edited(functions={"f": [1.0, 1]}), "baseline-damaged"),
+        (edited(functions={}), "baseline-damaged"),
+        (edited(functions={"f": 468_005}), "baseline-damaged"),
+        (edited(total_ir=468_006), "baseline-damaged"),
+        (one_row(100), "baseline-damaged"),
+        (one_row(100, 2), "baseline-damaged"),
+        (one_row(100, 2, 3, 4), "baseline-damaged"),
+        (one_row(100, 1, 99), "baseline-damaged"),
+        (one_row(99, 1, 100), "baseline-damaged"),
+        (one_row(101, 1, 101), "baseline-damaged"),
+        (one_row(100, -1, 100), "baseline-damaged"),
+        (one_row(-100, 1, 100, total_ir=-100), "baseline-damaged"),
+        (one_row(100, True, 100), "baseline-damaged"),
+        (one_row(100, 1.0, 100), "baseline-damaged"),
+        (edited(work={"allocations": -1}), "baseline-damaged"),
+        (edited(work=[]), "baseline-damaged"),
+        (edited(python=[]), "baseline-damaged"),
+        (edited(ledger=None), "baseline-damaged"),
         (edited(extra=1), "baseline-damaged"),
-        (without("packages"), "baseline-damaged"),
+        *((without(key), "baseline-damaged") for key in json.loads(SAMPLE.read_text())),
         (SAMPLE.read_text().replace(' "calls"', ' "calls": 10,\n "calls"'), "baseline-damaged"),
         (SAMPLE.read_text() + " " * LARGEST_FILE, "baseline-damaged"),
     ],
@@ -505,10 +573,45 @@ def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
-def test_other_row_may_be_negative() -> None:
-    """What was folded may hold the artefacts of subtracting."""
-    text = edited(functions={"(other)": [-5, -1]})
-    assert parse_baseline(text, Path("x")).rows == {"(other)": Row(-5, -1)}
+def test_one_row_is_consistent() -> None:
+    """What the damaged ones above differ from."""
+    found = parse_baseline(one_row(100, 1, 100), Path("x"))
+    assert (found.rows, found.inclusive) == ({"f": Row(100, 1)}, {"f": 100})
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_no_row_is_negative(column: int) -> None:
+    """That of the small ones neither, though their sum may have been."""
+    rows = json.loads(SAMPLE.read_text())["functions"]
+    was = rows["(other)"][column]
+    rows["(other)"][column] = -5
+    if column == 0:
+        rows["_json.c:encoder_listencode_obj"][0] += was + 5
+    with pytest.raises(InstrcountError, match=r"other.*is not 3 counts"):
+        parse_baseline(edited(functions=rows), Path("x"))
+
+
+@pytest.mark.parametrize("unsteady", [(), ("a.c:f",)])
+def test_what_is_made_is_consistent(unsteady: tuple[str, ...]) -> None:
+    """The first layout is that of the rows, for a test that is not deterministic, too."""
+    measured = measurement()
+    other = Profile(1_000_500, {"a.c:f": Row(1_000_500, 30)})
+    measured = replace(measured, layouts=(other, other), unsteady=unsteady)
+    made = to_baseline(measured, FACTS)
+    assert made.denoised is not None
+    assert made.denoised.totals[0] == made.total_ir == sum(row.ir for row in made.rows.values())
+    assert made.total_ir == (1_000_000 if unsteady else 1_000_500)
+    assert made.denoised.layouts == (3 if unsteady else 2)
+    assert parse_baseline(render_baseline(made), Path("x")) == made
+
+
+def test_negative_noise_is_made_consistent() -> None:
+    """Subtracting the switch can leave less than nothing in a kind of noise."""
+    rows = {"a.c:f": Row(1010, 3), "obmalloc.c:PyObject_Malloc": Row(-10, -1)}
+    measured = Measurement(NODEID, 1000, 1, 20, "fork", rows, {})
+    made = to_baseline(measured, FACTS)
+    assert made.denoised is not None and made.denoised.kept == (1000,)
+    assert parse_baseline(render_baseline(made), Path("x")) == made
 
 
 def test_crlf_is_no_damage(tmp_path: Path) -> None:

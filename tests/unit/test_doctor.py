@@ -313,7 +313,9 @@ def store(tmp_path: Path) -> Callable[..., Store]:
     def make(*versions: str) -> Store:
         store = Store(tmp_path, "cp313-linux-x86_64")
         for number, version in enumerate(versions):
-            measured = Measurement(f"t.py::test_{number}", 9, 1, 1, "fork", {}, {})
+            measured = Measurement(
+                f"t.py::test_{number}", 9, 1, 1, "fork", {"a.c:f": Row(9, 1)}, {}
+            )
             store.write(to_baseline(measured, {"valgrind": version, "python": "3.13"}))
         return store
 

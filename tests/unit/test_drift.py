@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.drift import age_and_drift
 from pytest_instrcount.gate.baseline import Store, to_baseline
 from pytest_instrcount.gate.gate import Verdict
@@ -45,7 +46,7 @@ class Repository:
         self.git("commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", subject)
 
     def update(self, ir: int, facts: dict[str, str] = FACTS) -> None:
-        measurement = Measurement(NODEID, ir, 1, 20, "fork", {}, {})
+        measurement = Measurement(NODEID, ir, 1, 20, "fork", {"a.c:f": Row(ir, 1)}, {})
         baseline = replace(to_baseline(measurement, facts, {}), denoised=None)
         self.store.write(baseline)
         self.commit(f"update to {ir}")

@@ -22,7 +22,7 @@ from pytest_instrcount.gate.ledger import (
 )
 from pytest_instrcount.gate.schema import parse_baseline
 
-SAMPLE = (Path(__file__).parents[1] / "data/baselines/schema4.json").read_text()
+SAMPLE = (Path(__file__).parents[1] / "data/baselines/schema5.json").read_text()
 ENTRY = {"old": 1, "new": 2, "reason": "r", "commit": ""}
 
 entries = st.builds(
@@ -55,12 +55,17 @@ def test_reasons_that_are_none(given: str) -> None:
         parse_reason(given)
 
 
+def test_a_baseline_without_a_reason_has_an_empty_ledger() -> None:
+    """The key is always there."""
+    text = json.dumps({**json.loads(SAMPLE), "ledger": []})
+    assert parse_baseline(text, Path("x")).ledger == ()
+
+
 @pytest.mark.parametrize(
     "ledger",
     [
         None,
         {},
-        [],
         [ENTRY] * 11,
         [1],
         [{**ENTRY, "more": 1}],

@@ -19,7 +19,7 @@ from pytest_instrcount.gate.shard import Shard, parse_shard, render_shard
 from tests.schemas import complaints
 
 DATA = Path(__file__).parents[1] / "data"
-SAMPLE = (DATA / "baselines/schema3.json").read_text()
+SAMPLE = (DATA / "baselines/schema5.json").read_text()
 NODEID = json.loads(SAMPLE)["nodeid"]
 KEY = "cp311-linux-x86_64"
 REPORT_SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
@@ -113,7 +113,7 @@ def spoil_by_linked_folder(root: Path) -> None:
 
 
 def spoil_depth(root: Path) -> None:
-    folder(root, '{"schema": 3, "nodeid": ' + "[" * 100_000)
+    folder(root, '{"schema": 5, "nodeid": ' + "[" * 100_000)
 
 
 def spoil_size(root: Path) -> None:
@@ -133,9 +133,19 @@ def spoil_shard(root: Path) -> None:
     (root / KEY / "12345678.shard.json.gz").write_bytes(b"\x1f\x8b nothing")
 
 
+def spoil_sum(root: Path) -> None:
+    folder(root, json.dumps({**json.loads(SAMPLE), "functions": {}}))
+
+
+def spoil_age(root: Path) -> None:
+    folder(root, (DATA / "baselines/schema4.json").read_text())
+
+
 @pytest.mark.parametrize(
     ("spoil", "slug"),
     [
+        (spoil_sum, "baseline-damaged"),
+        (spoil_age, "baseline-older"),
         (spoil_place, "baseline-mismatch"),
         (spoil_environment, "baseline-mismatch"),
         (spoil_by_link, "baseline-unreadable"),
@@ -158,6 +168,34 @@ def test_a_folder_that_is_none(
     if slug != "shard-damaged":
         assert refused(capsys, "--into", tmp_path / "bad", tmp_path / "good") == slug
     assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["merge", "--into", "out", "good", "old"],
+        ["compare", "good", "old"],
+        ["compare", "old", "good"],
+        ["show", NODEID, "--baseline-dir", "old"],
+        ["history", NODEID, "--baseline-dir", "old"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_refuses_older_baselines_in_the_same_words(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder(tmp_path / "good")
+    spoil_age(tmp_path / "old")
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"instrcount: the baselines in old/{KEY} are of an older format (schema 4, this release "
+        "reads 5) [baseline-older]",
+        "  fix: pytest --instrcount-update-baseline    (measures all of them again)",
+    ]
 
 
 @pytest.mark.parametrize("nodeid", ["../../../x.py::a", "/etc/x.py::a", "a/../../../../x.py::a"])

@@ -105,7 +105,9 @@ def test_baselines_that_were_stored_anew_are_read_again(
     rulings.policy = Policy("note", "warn", "note", "all")
     for nodeid in judged:
         rulings.rule(measured(nodeid), LIMIT)
-    other = to_baseline(replace(measured(judged[-1]), total_ir=2000), {})
+    other = to_baseline(
+        replace(measured(judged[-1]), total_ir=2000, rows={"a.c:f": Row(2000, 1)}), {}
+    )
     rulings.store.write(other)
     rulings.read_again(judged)
     result = rulings.rule(measured(judged[-1]), LIMIT)
