@@ -181,7 +181,8 @@ def _measure_in(
     tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
     more = f"{len(layouts)} more layouts" if layouts.start else f"{OTHER_LAYOUTS} other layouts"
     say(f"instrcount: measuring {tests} {'' if layouts.start else 'again, and '}in {more}")
-    count("asked", "layouts", len(repetition) * len(layouts))
+    size = len(repetition) * len(layouts)
+    count("asked", "layouts", size)
     number = zygote.ask(
         [
             replace(order_of(nodeid), warmup=warmup, calls=calls, pilot=False, layout=layout)
@@ -190,11 +191,11 @@ def _measure_in(
         ]
     )
     heartbeat = Heartbeat(say, total=len(repetition))
+    firsts = dict(zip(repetition, range(number, number + size, len(layouts))))
     for known in unsettled():
         profiles = []
-        for _ in layouts:
-            answer = zygote.wait(number, heartbeat.of(known.nodeid))
-            number += 1
+        for place in range(len(layouts)):
+            answer = zygote.wait(firsts[known.nodeid] + place, heartbeat.of(known.nodeid))
             profiles += _profiles_in(answer, findings.rulings.environment["valgrind"])
         if len(profiles) < len(layouts):
             failed = len(layouts) - len(profiles)
