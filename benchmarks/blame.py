@@ -5,7 +5,8 @@
 Takes the regressions of ``blame_regressions.py``: a function of the standard library, of a package or
 of the workloads themselves, whose source was edited so that its workload grows by some per cent. One
 test for each: stores baselines, puts the slower code in, measures again, and reads what the failure
-says. Right is what names the edited function first.
+says. Right is what names the edited function first; where that was renamed or moved as well, by its new
+name, and says what it was called before.
 
 Prints, for each regression: its kind, by how much its test grew, the function's share of the change,
 how much of the change the named functions explain (at most three; Python functions, C functions),
@@ -61,6 +62,11 @@ def explained(entry: dict[str, Any]) -> dict[str, float]:
     return {match[1]: int(match[2]) / 100 for match in found}
 
 
+def says_renamed(entry: dict[str, Any]) -> bool:
+    """Whether the failure's text has a former name."""
+    return any("renamed: " in line for line in entry.get("text", ()))
+
+
 def measure(python: str, how: str, names: list[str], scratch: Path) -> tuple[list[Any], str]:
     """Store, make slower, measure; returns what was to be found, and a line about the time it took.
 
@@ -102,6 +108,8 @@ def judge(told: list[Any], blamed: dict[str, Any], version: str) -> bool:
             continue
         number[each["kind"]] += 1
         expected = each["expected"]
+        if first == expected and each["renamed"] and not says_renamed(entry):
+            first = f"{first}, not that it was renamed,"
         right[each["kind"]] += first == expected
         said = explained(entry)
         for kind in shares:

@@ -7,6 +7,9 @@ functions beside it, for the interpreter that runs this. A function is made slow
 own source: the edited module is compiled under the name of its file, and the code of that one
 function is taken from it. So a slower function is the same in all else: name, file, line, caller.
 
+Some get another name, class or file as well, in all that a profile knows a function by: with its new name
+it is to be named, and what it was called before.
+
 What is to be named for it is the function whose source was edited, and nothing else. So there is no
 regression here whose cause lies in a caller by rights: longer data that a function is handed, or an
 ``lru_cache`` taken off a function that itself does as before (a cache is lost below within the
@@ -22,7 +25,7 @@ import json
 import marshal
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -40,7 +43,8 @@ class Regression:
 
     name: str
     #: "calls": it calls Python functions more often; "loop": more code of its own; "cache": it does
-    #: again what was kept; "C": it calls a C function more often, or with more data
+    #: again what was kept; "C": it calls a C function more often, or with more data; "name": it is
+    #: one of these, and has another name as well
     kind: str
     #: the workload, as module.function
     workload: str
@@ -50,6 +54,8 @@ class Regression:
     #: what stands in its source, and what is put there
     old: str
     new: str
+    #: its new name, as ``file:qualified name``, where it was renamed or moved as well
+    renamed: str = ""
 
 
 R = Regression
@@ -261,6 +267,25 @@ REGRESSIONS = (
     R("own-super", "C", "test_python.test_slots_and_super", "test_python", "Slotted.add",
       START, "len(self.items)"),
 )
+
+#: Some of them, renamed or moved in the same change.
+NEW_NAMES = {
+    "configparser-lower": "configparser.py:RawConfigParser.lowered",
+    "tomllib-text": "tomllib/_parser.py:skip_all",
+    "email-lower": "email/message.py:Message.find",
+    "html-pattern": "html/parser.py:HTMLParser.advance",
+    "textwrap-join": "textwrap.py:TextWrapper.lines_of",
+    "textwrap-sorted": "wrapping.py:TextWrapper._split",
+    "decimal-digits": "rounding.py:_normalize",
+    "statistics-ratio": "statistics.py:Ratio._exact_ratio",
+    "random-abs": "shuffling.py:shuffle",
+    "own-property": "test_more.py:Shape.surface",
+}
+RENAMED = tuple(
+    replace(each, name=f"{each.name}-renamed", kind="name", renamed=NEW_NAMES[each.name])
+    for each in REGRESSIONS
+    if each.name in NEW_NAMES
+)
 # fmt: on
 
 _TEST = """
@@ -351,7 +376,31 @@ def slower(regression: Regression, find: Any) -> tuple[str, CodeType]:
     holder = regression.function.partition(".<locals>")[0]
     path = find(regression.module, holder).__code__.co_filename
     code = compile(edited(source, regression), path, "exec", dont_inherit=True)
-    return holder, code_of(code, holder.split("."))
+    code = code_of(code, holder.split("."))
+    if regression.renamed:
+        file, _, qualname = regression.renamed.partition(":")
+        place = path.removesuffix(file_of(regression.module)) + file
+        code = rename(code, place, regression.function, qualname)
+    return holder, code
+
+
+def file_of(module: str) -> str:
+    """Where a module that is no package lies, below the folder that it is imported from."""
+    return module.replace(".", "/") + ".py"
+
+
+def rename(code: CodeType, path: str, old: str, new: str) -> CodeType:
+    """The code of a function in another place, with all functions within it."""
+    qualname = new + code.co_qualname.removeprefix(old)
+    return code.replace(
+        co_filename=path,
+        co_qualname=qualname,
+        co_name=qualname.rpartition(".")[2],
+        co_consts=tuple(
+            rename(each, path, old, new) if isinstance(each, CodeType) else each
+            for each in code.co_consts
+        ),
+    )
 
 
 def write(folder: Path) -> None:
@@ -367,10 +416,10 @@ def write(folder: Path) -> None:
     kept = folder.parent / "slower-code"
     kept.mkdir()
     told: list[dict[str, str]] = []
-    for each in REGRESSIONS:
+    for each in (*REGRESSIONS, *RENAMED):
         module, _, function = each.workload.partition(".")
         file = each.module.replace(".", "/")
-        entry = {"name": each.name, "kind": each.kind, "problem": ""}
+        entry = {"name": each.name, "kind": each.kind, "problem": "", "renamed": each.renamed}
         try:
             workload = getattr(importlib.import_module(module), function)
             if inspect.unwrap(workload).__module__ != module:
@@ -381,12 +430,11 @@ def write(folder: Path) -> None:
             told.append(entry | {"problem": f"{type(error).__name__}: {error}"})
             continue
         file = f"{file}/__init__.py" if path.endswith("__init__.py") else f"{file}.py"
+        expected = each.renamed or f"{file}:{each.function}"
         (kept / each.name).write_bytes(marshal.dumps((each.module, holder, code)))
         test = folder / f"slower_{each.name.replace('-', '_')}.py"
         test.write_text(_TEST.format(module=module, function=function, name=each.name).lstrip())
-        told.append(
-            entry | {"nodeid": f"{test.name}::{function}", "expected": f"{file}:{each.function}"}
-        )
+        told.append(entry | {"nodeid": f"{test.name}::{function}", "expected": expected})
     # imported once, before all tests, and not under the name that pytest looks for
     imports = [each.stem for each in sorted(folder.glob("test_*.py"))]
     conftest = folder / "conftest.py"

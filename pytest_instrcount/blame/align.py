@@ -1,8 +1,9 @@
 """Two trees of one test in the same words: what was renamed, moved or merged in between. Pure.
 
 A function that is gone and one that is new are one function if they do the same in the same place: they
-have the same name in another file or class, or they are called by the same functions as often, call
-the same functions, and cost about as much. So a rename hides no cause behind "before never".
+have the same name in another file or class, or they are called as often, call the same functions, and
+either have all of several callers in common, or one and cost about as much. So a rename hides no cause
+behind "before never".
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _COMMON = frozenset(
 _MOST = 200
 #: The least share of what both call, and of what the dearer one costs, that two must have in common.
 _ALIKE = Fraction(1, 2)
+_NOT = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def align(old: CallTree, new: CallTree) -> Aligned:
     # who was renamed is known as a caller, and as called, from then on
     while found := dict(_pairs(_renamed_roles(before, names), after)):
         names |= found
+    names |= _merged(before, after, names)
     renamed: dict[str, tuple[str, ...]] = {}
     for gone, fresh in sorted(names.items()):
         renamed[fresh] = (*renamed.get(fresh, ()), gone)
@@ -107,49 +110,61 @@ def _pairs(old: Mapping[str, _Role], new: Mapping[str, _Role]) -> Iterator[tuple
         for first, known in gone.items()
     )
     for _, first, second in sorted(each for each in alike if each[0]):
-        if first not in gone or second not in fresh:
-            continue
-        yield first, second
-        cost, role = gone.pop(first).inclusive, fresh.pop(second)
-        for other, known in list(gone.items()):
-            # it was merged into the same one, if that has grown by about as much
-            together = cost + known.inclusive
-            near = _ratio(together, role.inclusive) > _ratio(cost, role.inclusive)
-            here = _share_callers(known, role, first, second)
-            if near and here and known.calls == role.calls:
-                yield other, second
-                cost = together
-                del gone[other]
+        if first in gone and second in fresh:
+            yield first, second
+            del gone[first], fresh[second]
 
 
-def _of(role: _Role, known: Collection[str]) -> _Role:
-    return replace(role, called=role.called.intersection(known))
+def _merged(
+    old: Mapping[str, _Role], new: Mapping[str, _Role], names: Mapping[str, str]
+) -> dict[str, str]:
+    """What is still gone, and the function that does its work, too: two or more became one."""
+    found: dict[str, str] = {}
+    now = _renamed_roles(old, names)
+    left = _dearest(now.keys() - new.keys(), now)
+    known = {fresh: old[gone].inclusive for gone, fresh in names.items()}
+    fresh = known.keys() | (new.keys() - old.keys())
+    for name in _dearest(fresh, new):
+        role, cost = new[name], known.get(name, Fraction(0))
+        parts = []
+        callers = {*role.callers, name}
+        for gone in left:
+            part = now[gone]
+            if part.calls != role.calls or callers.isdisjoint(part.callers):
+                continue
+            if _ratio(cost + part.inclusive, role.inclusive) > _ratio(cost, role.inclusive):
+                parts.append(gone)
+                cost += part.inclusive
+        if _ratio(cost, role.inclusive) >= _ALIKE and len(parts) + (name in known) > 1:
+            found |= dict.fromkeys(parts, name)
+            left = [gone for gone in left if gone not in parts]
+    return found
 
 
 def _dearest(names: Collection[str], roles: Mapping[str, _Role]) -> list[str]:
     return sorted(names, key=lambda name: (-roles[name].inclusive, name))[:_MOST]
 
 
+def _of(role: _Role, known: Collection[str]) -> _Role:
+    return replace(role, called=role.called.intersection(known))
+
+
 def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     """How much two functions do the same; 0 if they are two."""
-    size = _ratio(known.inclusive, role.inclusive)
+    body = _body(first)
+    same_body = body == _body(second) and body not in _COMMON and not body.startswith("<")
+    if not same_body and known.calls != role.calls:
+        return _NOT
+    # the same callers, or both are where a test begins
+    here = known.callers & role.callers or not (known.callers or role.callers)
     common, every = known.called & role.called, known.called | role.called
     called = Fraction(len(common), len(every)) if every else Fraction(1)
-    here = _share_callers(known, role, first, second)
-    body = _body(first)
-    if body == _body(second) and body not in _COMMON and not body.startswith("<"):
-        same = here or (common and called >= _ALIKE)
-        return 3 + called + size if same else Fraction(0)
-    if here and known.calls == role.calls and min(called, size) >= _ALIKE:
-        return called + size
-    return Fraction(0)
-
-
-def _share_callers(known: _Role, role: _Role, first: str, second: str) -> bool:
-    """Whether somebody called the one and calls the other, or they are where a test begins."""
-    if not known.callers:
-        return not role.callers
-    return not known.callers.isdisjoint({*role.callers, first, second})
+    size = _ratio(known.inclusive, role.inclusive)
+    if same_body:
+        return 3 + called + size if here or (common and called >= _ALIKE) else _NOT
+    everywhere = known.callers == role.callers and len(role.callers) > 1
+    alike = called >= _ALIKE and (everywhere or (here and size >= _ALIKE))
+    return called + size if alike else _NOT
 
 
 def _body(name: str) -> str:

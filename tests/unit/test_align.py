@@ -77,6 +77,30 @@ def test_merged_functions_are_one(below: bool) -> None:
     assert blame.functions[0].calls_before == blame.functions[0].calls_after == 5
 
 
+def test_two_halves_are_merged() -> None:
+    """None of them costs half of what they became."""
+    old: Rows = {("t",): (9, 1), ("t", "a"): (400, 5), ("t", "b"): (400, 5)}
+    blame = find_blame(tree(old), tree({("t",): (9, 1), ("t", "both"): (1000, 5)}))
+    assert doings(blame) == {"both": 200}
+    assert blame.functions[0].renamed == ("a", "b")
+
+
+def test_what_stands_in_a_renamed_function_is_not_merged_with_it() -> None:
+    old: Rows = {("t",): (9, 1), ("t", "f"): (400, 1), ("t", "f", "f.<listcomp>"): (100, 1)}
+    new: Rows = {("t",): (9, 1), ("t", "g"): (600, 1), ("t", "g", "g.<listcomp>"): (100, 1)}
+    blame = find_blame(tree(old), tree(new))
+    assert doings(blame) == {"g": 200}
+    assert blame.functions[0].renamed == ("f",)
+
+
+def test_much_dearer_with_another_name() -> None:
+    """What all its callers call as often as before is the same, whatever it costs."""
+    old: Rows = {("t",): (9, 1), ("t", "a"): (9, 1), ("t", "b"): (9, 1)}
+    new = {**old, ("t", "a", "new"): (5000, 4), ("t", "b", "new"): (9000, 7)}
+    old |= {("t", "a", "old"): (400, 4), ("t", "b", "old"): (700, 7)}
+    assert doings(find_blame(tree(old), tree(new))) == {"new": 12_900}
+
+
 @pytest.mark.parametrize(
     "row", [pytest.param((70, 1), id="much dearer"), pytest.param((30, 2), id="called more often")]
 )
