@@ -69,10 +69,10 @@ def test_adopted(project: pytest.Pytester, run: Callable[..., Any]) -> None:
         "test_whole",
         "TestClass::test_whole",
     }
-    # other memory around it, and no other difference
-    assert counts["test_call"] == pytest.approx(counts["test_fixture"], rel=0.01)
-    assert counts["test_weave"] == pytest.approx(counts["test_fixture"], rel=0.01)
-    assert counts["test_whole"] == pytest.approx(counts["test_fixture"], rel=0.01)
+    # other memory around it, which moves a raw count of one layout by 2.4 %, and no other difference
+    assert counts["test_call"] == pytest.approx(counts["test_fixture"], rel=0.03)
+    assert counts["test_weave"] == pytest.approx(counts["test_fixture"], rel=0.03)
+    assert counts["test_whole"] == pytest.approx(counts["test_fixture"], rel=0.03)
     assert 500 < counts["test_pedantic"] < 20_000
     _, second = run()
     assert second == first

@@ -150,7 +150,8 @@ def test_coroutines_are_counted(project: pytest.Pytester, run: Callable[..., Any
     by_name = {nodeid.partition("::")[2]: ir for nodeid, ir in counts.items()}
     assert len(by_name) == 16
     # Callgrind gives the loop's own cost to the same function in every layout
-    assert all(test["spread"] < 0.01 for test in first.values() if test["ir"] is not None)
+    # how far layouts move the raw counts of these small tests
+    assert all(test["spread"] < 0.1 for test in first.values() if test["ir"] is not None)
     # a step of the loop, and of what it runs meanwhile
     step = by_name["TestAsyncio::test_more"] - by_name["TestAsyncio::test_fixture"]
     assert step > 10_000

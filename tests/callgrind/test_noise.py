@@ -63,7 +63,8 @@ def test_unrelated_changes_move_nothing(project: pytest.Pytester, run: Callable[
     result, first = run("--instrcount-update-baseline")
     result.assert_outcomes(passed=3)
     for test in first.values():
-        assert test["spread"] < 0.002
+        # how far layouts move the raw counts
+        assert test["spread"] < 0.02
 
     project.makepyfile(test_suite=SUITE + UNRELATED)
     result, moved = run()
