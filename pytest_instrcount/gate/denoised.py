@@ -107,21 +107,17 @@ def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
     Fraction(2, 201)
     """
     parts = [_without_negative(split(profile, noise)) for profile in profiles]
-    names = sorted({name for part in parts for name in part.calls})
+    calls = {
+        name: made
+        for name in sorted({name for part in parts for name in part.calls})
+        if any(made := tuple(part.calls.get(name, 0) for part in parts))
+    }
     return Denoised(
         noise,
         tuple(part.kept for part in parts),
         {kind: ir for kind in ALL_KINDS if any(ir := tuple(part.kinds[kind] for part in parts))},
-        {
-            name: calls
-            for name in names
-            if any(calls := tuple(part.calls.get(name, 0) for part in parts))
-        },
-        {
-            name: sum(part.costs.get(name, 0) for part in parts)
-            for name in names
-            if any(part.calls.get(name, 0) for part in parts)
-        },
+        calls,
+        {name: sum(part.costs.get(name, 0) for part in parts) for name in calls},
     )
 
 
@@ -231,8 +227,8 @@ def _worth_of_calls(
 ) -> dict[str, list[Fraction]]:
     """Kind of noise -> what the calls cost that were added, per call of the test, in each new layout.
 
-    A call costs what it costs in this test. Where the number of calls depends on the layout nothing
-    was added, unless it leaves their range.
+    A call costs what it costs in this test. Where the number of calls depends on the layout, what they
+    cost stays in the range of its kind.
     """
     found: dict[str, list[Fraction]] = {}
     for name in old.calls.keys() | new.calls.keys():
