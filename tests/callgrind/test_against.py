@@ -183,7 +183,8 @@ def test_small_regression_in_an_editable_install(shop: Shop, tmp_path: Path, fin
     assert 0.002 < found["delta"] < 0.05
     assert found["python"]["functions"][0]["name"] == "total"
     assert found["python"]["functions"][0]["file"].endswith("shop/__init__.py")
-    assert (tests["test_longest"]["verdict"], tests["test_longest"]["delta"]) == ("unchanged", 0)
+    assert tests["test_longest"]["verdict"] == "unchanged"
+    assert abs(tests["test_longest"]["delta"]) <= 0.0002
     assert tests["test_path"]["verdict"] == "unchanged"
     assert state(shop.folder) == before
     assert not list(shop.temporary.iterdir())

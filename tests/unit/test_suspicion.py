@@ -74,3 +74,14 @@ def test_what_layouts_may_hide_is_suspected(mallocs: int, limit: str, suspected:
     )
     old = replace(old, layouts=(old.profile, cheap))
     assert may_have_moved(delta(old, measured(a=99_000)), parse_limit(limit)) is suspected
+
+
+def test_noise_that_looks_like_a_change_is_suspected() -> None:
+    """Though far below the limit: the next layouts tell whether anything has changed at all."""
+    old = measured(a=99_000)
+    dearer = replace(old, layouts=(old.profile, old.profile))
+    new = measured(a=99_000)
+    new = replace(new, total_ir=new.total_ir + 40, rows={**new.rows, MALLOC: Row(540, 10)})
+    new = replace(new, callers={MALLOC: {"a.c:a": Row(540, 10)}})
+    assert may_have_moved(delta(dearer, new), parse_limit("1%"))
+    assert not may_have_moved(delta(dearer, old), parse_limit("1%"))
