@@ -35,6 +35,8 @@ _INDIFFERENT = (
     "pytest_timeout",
     "xdist",
 )
+#: A plugin with a fixture for every test, the policy of event loops, that a plain one does not notice.
+_OF_LOOPS = "pytest_asyncio."
 _PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
 
 
@@ -124,12 +126,25 @@ class Repeater:
         """A plain function, no fixture but its own parameters, and no hook that wants each call."""
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
             return False
-        if set(self.item.fixturenames) - set(self._parameters()):
+        if not all(
+            map(self._is_indifferent, set(self.item.fixturenames) - set(self._parameters()))
+        ):
             return False
         return all(
             implementation.function.__module__.startswith(_INDIFFERENT)
             for name in _PHASE_HOOKS
             for implementation in getattr(self.item.ihook, name).get_hookimpls()
+        )
+
+    def _is_indifferent(self, fixture: str) -> bool:
+        """Whether a fixture is there for others, and the test does not ask for it."""
+        asked = self.item._fixtureinfo
+        found = asked.name2fixturedefs.get(fixture, ())
+        modules = [each.func.__module__ for each in found]
+        return (
+            fixture not in asked.argnames
+            and modules != []
+            and all(module.startswith(_OF_LOOPS) for module in modules)
         )
 
     def _parameters(self) -> dict[str, Any]:
