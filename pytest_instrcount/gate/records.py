@@ -55,6 +55,8 @@ class TestResult:
     ends: tuple[Fraction, Fraction] | None = None
     #: the smallest growth that is told from noise, as a fraction; None if not known
     detects: Fraction | None = None
+    #: the same of growth outside of noise, which layouts cannot hide
+    floor: Fraction | None = None
     #: what is counted: "Ir", instructions, or another word
     unit: str = "Ir"
     #: how many calls were counted
@@ -131,6 +133,7 @@ def measured_result(
         spread=None if known is None else known.spread,
         ends=None if known is None or old is None else ends_of(known, old.calls),
         detects=None if known is None else known.detects,
+        floor=None if known is None else known.floor,
         calls=measurement.calls,
         noise=delta.gated.noise if delta else {},
         layouts=max(1, len(measurement.layouts)),
@@ -156,6 +159,7 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
         spread=known.spread,
         ends=ends_of(known, baseline.calls),
         detects=known.detects,
+        floor=known.floor,
     )
 
 

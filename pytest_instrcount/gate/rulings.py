@@ -189,7 +189,7 @@ class Rulings:
             suspected = suspected or may_have_moved(comparison, limit)
         if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
             # of a single layout: it is the limit that was told from noise
-            result = replace(result, spread=None, ends=None, detects=None)
+            result = replace(result, spread=None, ends=None, detects=None, floor=None)
         if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
             self._open[nodeid] = _packed(measurement)
         self.results[nodeid] = result

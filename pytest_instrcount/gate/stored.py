@@ -44,6 +44,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         spread=None if known is None else known.spread,
         ends=None if known is None else ends_of(known, old.calls),
         detects=None if known is None else known.detects,
+        floor=None if known is None else known.floor,
         tree=old.python,
         differences=differences,
         cause=cause_of(differences) if differences else None,

@@ -17,6 +17,7 @@ from pytest_instrcount.report.words import (
     count,
     cut_left,
     cut_right,
+    detects_where,
     percent,
     quotient,
 )
@@ -68,7 +69,7 @@ def _counts(baseline: Baseline) -> Iterator[str]:
         spread = percent(denoised.spread).removeprefix("+")
         between = f"in {denoised.layouts} layouts {low} to {high} (spread {spread})"
         yield f"  mean {unit} {now}, {between}"
-        yield f"  detects >= {percent(denoised.detects).removeprefix('+')}"
+        yield f"  {detects_where(denoised.detects, denoised.floor)}"
         noisy = denoised.noise.functions
         if noisy:
             yield f"  {len(noisy)} functions beyond the rules are noise"

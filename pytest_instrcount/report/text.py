@@ -26,6 +26,7 @@ from pytest_instrcount.report.words import (
     cut_left,
     cut_right,
     detects,
+    detects_where,
     percent,
     quotient,
     short_name,
@@ -226,7 +227,7 @@ def _change(result: TestResult) -> str:
     else:
         delta = str(result.verdict)
     before, now = result.compared_ir
-    kind = f"denoised {result.unit}" if result.is_denoised else result.unit
+    kind = f"mean {result.unit}" if result.is_denoised else result.unit
     counts = f"{kind} {count(before)} -> {count(now)} ({delta}, limit {result.limit})"
     if result.allocs_limit is None:
         return counts
@@ -243,10 +244,10 @@ def _why(result: TestResult, width: int) -> list[str]:
         return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
     if verdict is Verdict.improved:
         why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
-        lines = [*_denoised_line(result), why, *render_blame(result, width - 2)]
+        lines = [*_denoised_lines(result), why, *render_blame(result, width - 2)]
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.regressed:
-        lines = [*_denoised_line(result), *render_blame(result, width - 2)]
+        lines = [*_denoised_lines(result), *render_blame(result, width - 2)]
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.failed:
         return _reason(result)[1:]
@@ -260,17 +261,17 @@ def _why(result: TestResult, width: int) -> list[str]:
     return _reason(result) if result.reason else []
 
 
-def _denoised_line(result: TestResult) -> list[str]:
-    """The raw counts with their own growth, where others were compared, and what those tell apart."""
+def _denoised_lines(result: TestResult) -> list[str]:
+    """The counts of the usual layout, where the means of several were compared, and what those tell apart."""
     if result.denoised_ir is None:
         return []
-    seen = f"detects {detects(result.detects)}"
+    seen = detects_where(result.detects, result.floor)
     if not result.is_denoised:
         return [seen]
     before, now = result.baseline_ir, result.ir
     delta = f" ({percent(Fraction(now, before) - 1)})" if before and now is not None else ""
     counts = f"{result.unit} {count(before)} -> {count(now)}{delta}"
-    return [f"with layout noise: {counts}; {seen}"]
+    return [f"in the usual layout: {counts}", seen]
 
 
 def _reason(result: TestResult) -> list[str]:

@@ -100,6 +100,18 @@ def detects(fraction: Fraction | None) -> str:
     return "-" if fraction is None else ">= " + percent(fraction).removeprefix("+")
 
 
+def detects_where(anywhere: Fraction | None, outside: Fraction | None) -> str:
+    """The same of growth that layouts may hide, and of growth that they cannot.
+
+    >>> detects_where(Fraction(42, 10_000), Fraction(1, 10_000))
+    'detects >= 0.42 %, outside of layout noise >= 0.01 %'
+    """
+    text = f"detects {detects(anywhere)}"
+    if outside is None or anywhere == outside:
+        return text
+    return f"{text}, outside of layout noise {detects(outside)}"
+
+
 def count_verdicts(verdicts: Iterable[Verdict]) -> str:
     """How many there are of each verdict, in the order of `Verdict`, without zeros.
 

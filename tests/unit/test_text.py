@@ -321,8 +321,9 @@ def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
         detects=Fraction(1, 5000),
     )
     assert render_failure(noisy, "pytest")[:2] == [
-        "test_a: denoised Ir 12,000 -> 12,228 (+1.9 %, limit +1 %)",
-        "  with layout noise: Ir 12,345 -> 12,456 (+0.9 %); detects >= 0.02 %",
+        "test_a: mean Ir 12,000 -> 12,228 (+1.9 %, limit +1 %)",
+        "  in the usual layout: Ir 12,345 -> 12,456 (+0.9 %)",
+        "  detects >= 0.02 %",
     ]
     row = render_summary(summary(noisy), 0)[2]
     assert row.split()[1:4] == ["12,000", "12,228", "+1.9"]
