@@ -320,7 +320,7 @@ def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
         denoised_ir=12_228,
         detects=Fraction(1, 5000),
     )
-    assert render_failure(noisy, "pytest")[:2] == [
+    assert render_failure(noisy, "pytest")[:3] == [
         "test_a: mean Ir 12,000 -> 12,228 (+1.9 %, limit +1 %)",
         "  in the usual layout: Ir 12,345 -> 12,456 (+0.9 %)",
         "  detects >= 0.02 %",
