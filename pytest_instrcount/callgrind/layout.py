@@ -12,7 +12,7 @@ import random
 import sys
 from typing import Any
 
-#: How many layouts there are beside the usual one: at first, and where those leave much noise.
+#: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
 OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900

@@ -11,7 +11,13 @@ from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
-from pytest_instrcount.gate.denoised import Denoised, denoise_layouts, ends_of_growth, grown
+from pytest_instrcount.gate.denoised import (
+    CLEAR_WIDTHS,
+    Denoised,
+    denoise_layouts,
+    ends_of_growth,
+    grown,
+)
 from pytest_instrcount.gate.fold import fold_rows, has_rule
 from pytest_instrcount.gate.measurement import Measurement, per_call
 
@@ -57,6 +63,8 @@ class Gated:
     noise: Mapping[str, Fraction] = field(default_factory=dict)
     #: the least and the most that may have grown per call, were nothing of it noise
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+    #: whether more layouts may show that what noise seems to have grown by is noise
+    is_close: bool = False
 
     @property
     def fraction(self) -> Fraction | None:
@@ -80,14 +88,16 @@ def gate_counts(old: Baseline, new: Measurement) -> Gated:
 
 def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: int) -> Gated:
     """The counts that decide, of what is known of the layouts of both sides."""
-    found = grown(before, old_calls, after, new_calls)
+    sides = before, old_calls, after, new_calls
+    found = grown(*sides)
     mean = before.mean / old_calls
     return Gated(
         GatedCount.of(mean),
         GatedCount.of(max(Fraction(0), mean + found.total)),
         before.floor,
         found.kinds,
-        ends_of_growth(before, old_calls, after, new_calls),
+        ends_of_growth(*sides),
+        found.noise != 0 and grown(*sides, CLEAR_WIDTHS).noise == 0,
     )
 
 

@@ -17,7 +17,9 @@ UNTRIED = Fraction(1, 1000)
 #: How far beyond the range of the layouts a kind of noise must be, as a fraction of the test, ...
 _ROOM = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
-_WIDTHS = 2
+_WIDTHS = Fraction(1, 4)
+#: Beyond so many widths no more layouts are needed to believe it.
+CLEAR_WIDTHS = Fraction(2)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
 #: otherwise, and which share of what it costs.
 _ALIGNED, _ALIGNED_SHARE = 2, Fraction(1, 16)
@@ -82,10 +84,14 @@ class Denoised:
         needed = max(noise) - min(noise) + self.room(noise, ALL_KINDS)
         return self.floor + needed / max(Fraction(1), self.mean)
 
-    def room(self, values: Sequence[int | Fraction], kinds: Collection[str]) -> Fraction:
+    def room(
+        self,
+        values: Sequence[int | Fraction],
+        kinds: Collection[str],
+        widths: Fraction = _WIDTHS,
+    ) -> Fraction:
         """How far beyond the range of some kinds of noise a count must be to be none of it."""
-        share = Fraction(_WIDTHS, max(1, self.layouts - 2))
-        room = Fraction(max(values) - min(values)) * share + _ROOM * self.mean
+        room = (max(values) - min(values)) * widths + _ROOM * self.mean
         return room + self._by_alignment() if SEARCHING in kinds else room
 
     def _by_alignment(self) -> Fraction:
@@ -161,12 +167,14 @@ class Grown:
         return self.kept + self.noise
 
 
-def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown:
+def grown(
+    old: Denoised, old_calls: int, new: Denoised, new_calls: int, widths: Fraction = _WIDTHS
+) -> Grown:
     """What has grown per call, in as many layouts as there are of the new side.
 
-    A kind of noise that stays within the range of the old layouts has not grown. One that leaves it has
-    grown by the difference of the means, all of it. What more calls from outside of noise cost is
-    no noise: it is taken from the range first, and counts in any case.
+    A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
+    so many ``widths`` of it, has grown by the difference of the means, all of it. What more calls from
+    outside of noise cost is no noise: it is taken from the range first, and counts in any case.
     """
     worth = _worth_of_calls(old, old_calls, new, new_calls)
     names = [kind for kind in ALL_KINDS if kind in old.kinds or kind in new.kinds or kind in worth]
@@ -181,11 +189,11 @@ def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown
             for ir, each in zip(new.kinds.get(kind, (0,) * new.layouts), more)
         ]
         called[kind] = _mean(more)
-        room = old.room(old.kinds.get(kind, (0,)), [kind]) / old_calls
+        room = old.room(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
         beyond[kind] = _beyond(before, now, room)
         before_all = [one + other for one, other in zip(before_all, before)]
         now_all = [one + other for one, other in zip(now_all, now)]
-    room = old.room([each * old_calls for each in before_all], ALL_KINDS) / old_calls
+    room = old.room([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
     together = _beyond(before_all, now_all, room)
     noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
     kept = _beyond(

@@ -44,7 +44,7 @@ from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
 from pytest_instrcount.gate.schema import OLDER, raw_baseline
 from pytest_instrcount.gate.shard import Shard
-from pytest_instrcount.gate.suspicion import is_noisy, may_have_moved
+from pytest_instrcount.gate.suspicion import may_have_moved
 from pytest_instrcount.gate.updating import Update
 
 Result = TypeVar("Result", TestResult, CallsResult)
@@ -109,6 +109,8 @@ class Rulings:
     _held: dict[str, bytes] = field(default_factory=dict)
     #: whether one layout is to do for now, as what may have moved will be looked at again
     first_look: bool = False
+    #: what may turn out to be noise in more layouts
+    _close: set[str] = field(default_factory=set)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
     #: why this run changes baselines, and what is checked out; "" if nobody said
@@ -185,7 +187,10 @@ class Rulings:
         if self.hold and verdict is not Verdict.unchanged:
             self._held[nodeid] = _packed(measurement)
         suspected = verdict in (Verdict.regressed, Verdict.improved)
+        self._close.discard(nodeid)
         if isinstance(comparison, Delta):
+            if comparison.gated.is_close:
+                self._close.add(nodeid)
             suspected = suspected or may_have_moved(comparison, limit)
         if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
             # of a single layout: it is the limit that was told from noise
@@ -215,16 +220,10 @@ class Rulings:
             if len(measurement.layouts) != layouts or measurement.unsteady:
                 continue
             if self._writes(result):
-                if not layouts or is_noisy(measurement, self._known_noise()):
+                if not layouts:
                     yield measurement
-            elif result.denoised_ir is not None and (not layouts or self._is_close(nodeid)):
+            elif result.denoised_ir is not None and (not layouts or nodeid in self._close):
                 yield measurement
-
-    def _is_close(self, nodeid: str) -> bool:
-        """Whether more layouts may change a verdict, and the baseline has as many."""
-        found = self.baseline(nodeid)
-        known = found.baseline.denoised if isinstance(found, Found) else None
-        return known is not None and known.layouts > len(self._measurement(nodeid).layouts)
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
         """What is to be known by Python function: what is about to be stored, and what changed.

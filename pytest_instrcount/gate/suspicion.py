@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from fractions import Fraction
 
-from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.gate.compare import Delta
-from pytest_instrcount.gate.denoised import denoise_layouts
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.measurement import Measurement
-
-#: Where so much of a test may be noise, its baseline has more layouts.
-_NOISY = Fraction(1, 1000)
-
-
-def is_noisy(measurement: Measurement, known: Collection[str]) -> bool:
-    """Whether the layouts so far leave so much noise that a baseline is to have more of them."""
-    profiles = measurement.layouts
-    found = denoise_layouts(profiles, find_noise(profiles, known))
-    return found.detects - found.floor > _NOISY
 
 
 def may_have_moved(delta: Delta, limit: Limit) -> bool:

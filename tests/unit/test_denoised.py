@@ -54,7 +54,7 @@ def change(old: Denoised, *now: Profile) -> Fraction:
     [
         pytest.param((profile(2000),), 0, id="equal"),
         pytest.param((profile(2030),), 0, id="as far as in a layout"),
-        pytest.param((profile(2060),), 0, id="within the room beside the range"),
+        pytest.param((profile(2040),), 0, id="within the room beside the range"),
         pytest.param((profile(4000),), Fraction(3985, 2), id="beyond: all of it, from the mean"),
         pytest.param((profile(200),), Fraction(-3615, 2), id="beyond, below"),
         pytest.param((profile(4000), profile(2010)), 0, id="layouts that do not agree"),
@@ -116,9 +116,9 @@ def test_what_is_known_of_one_layout_only_detects_less() -> None:
 
 
 def test_a_range_is_in_what_is_detected() -> None:
-    """The range of 40, as much again since four layouts do not show all, and the least room."""
+    """The range of 40, a quarter of it since four layouts do not show all, and the least room."""
     least = OLD.mean / 10_000
-    assert OLD.detects == FINEST + (40 + 40 + least) / OLD.mean
+    assert OLD.detects == FINEST + (40 + 10 + least) / OLD.mean
     many = baseline(*(profile(memory) for memory in (2000, 1990, 2030, *[2010] * 6)))
     assert many.detects < OLD.detects
 
