@@ -4,8 +4,8 @@
 
 A project of four files stores baselines of one code, then of another. After that one update at a time
 begins, of the code whose baselines are not there, and one process of it is killed (SIGKILL) at a random
-moment: pytest, the supervisor, the zygote, a process of a file or of a test; every fifth time pytest, as
-soon as its update has begun to put files into their places. Then the folder must hold, byte for byte, the
+moment: pytest, the supervisor, the zygote, a process of a file or of a test; every fifth time pytest,
+between two files that it puts into their places. Then the folder must hold, byte for byte, the
 baselines of one code or of the other once pytest has looked at it, and no process may be left, nor a
 file beside them. At last so many updates run at once. Exits 1 at the first that is not so.
 """
@@ -27,8 +27,6 @@ from pathlib import Path
 
 from processes import KINDS, adopt_orphans, children
 
-from pytest_instrcount.gate.updating import JOURNAL
-
 FILES = 4
 TEST = """
 import pytest
@@ -36,6 +34,19 @@ from size import SIZE
 pytestmark = pytest.mark.instrcount
 def test_sum(): assert sum(range(SIZE * {number})) >= 0
 def test_sort(): assert sorted(str(number) for number in range(SIZE))
+"""
+#: Ends pytest when it is about to put one more file into its place.
+KILLER = """
+import os, signal
+left, replace = int(os.environ["KILL_AT"]), os.replace
+def counted(source, target, **how):
+    global left
+    if str(target).endswith(".json") and "instrcount_baselines" in str(target):
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target, **how)
+os.replace = counted
 """
 SIZES = (100, 150)
 #: What a run may take to end after one of its processes was killed, and its processes after that.
@@ -54,19 +65,21 @@ class Project:
         for folder in (self.folder, self.temporary):
             folder.mkdir()
         (self.folder / "pytest.ini").write_text("[pytest]\n")
+        (self.folder / "killer.py").write_text(KILLER)
         for number in range(FILES):
             (self.folder / f"test_{number}.py").write_text(TEST.format(number=number + 1))
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
-        """A run of pytest."""
+    def start(self, *args: str, kill_at: int = 0) -> subprocess.Popen[str]:
+        """A run of pytest; it is killed at the n-th file that it puts into its place."""
         unwanted = ("CI", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
         kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+        more = ["-p", "killer"] if kill_at else []
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args],
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, *args],
             cwd=self.folder,
             env=kept
             | {"TMPDIR": str(self.temporary), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-            | {"PYTEST_PLUGINS": "pytest_instrcount.plugin"},
+            | {"PYTEST_PLUGINS": "pytest_instrcount.plugin", "KILL_AT": str(kill_at)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -134,19 +147,6 @@ def kill_one(running: subprocess.Popen[str], pick: random.Random, delay: float) 
     return kind
 
 
-def kill_between(running: subprocess.Popen[str], journal: Path) -> str:
-    """Kill pytest when its update puts files into their places."""
-    while running.poll() is None:
-        try:
-            begun = journal.stat().st_size > 0
-        except FileNotFoundError:
-            continue
-        if begun:
-            running.kill()
-            return "between two files"
-    return "between two files (ended)"
-
-
 def wait_for_end(running: subprocess.Popen[str]) -> str:
     """Wait until a run and all its processes have ended; returns what went wrong."""
     try:
@@ -183,14 +183,15 @@ def main() -> None:
     for number in range(options.kills):
         there = states.index(project.stored())
         project.use(SIZES[1 - there])
-        running = project.start(UPDATE)
         if number % BETWEEN:
+            running = project.start(UPDATE)
             victim = kill_one(running, pick, pick.uniform(0, 1.1 * seconds))
         else:
-            victim = kill_between(running, project.baselines / JOURNAL)
+            running = project.start(UPDATE, kill_at=pick.randrange(1, 2 * FILES + 1))
+            victim = "between two files"
         killed[victim] += 1
         wrong = wait_for_end(running)
-        project.run("--instrcount", "--instrcount-missing=warn", "--collect-only")
+        project.run("--instrcount", "--collect-only")
         stored = project.stored()
         if stored not in states:
             wrong = wrong or f"baselines of neither code: {sorted(stored)}"
