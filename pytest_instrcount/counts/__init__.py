@@ -1,1 +1,1 @@
-"""Counts as values: names that do not depend on the build, noise that is priced, and their algebra."""
+"""Counts as values: names that do not depend on the build, kinds of noise, and their algebra."""

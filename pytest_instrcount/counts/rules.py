@@ -1,8 +1,8 @@
 """The functions whose cost depends on where things lie in memory, and what a call of each is worth.
 
-Their cost is layout noise; how often they are called is not. So their instructions are taken
-out, and each call that comes from elsewhere is counted at a fixed price instead: more allocations
-and more look-ups still count. What only works for others of the same kind has no price.
+Their cost is layout noise; how often they are called is not. The gate watches their instructions by
+kind (`counts.noise`). `Timer`, which measures one layout, leaves them out, and counts each call that comes from
+elsewhere at a fixed price instead. What only works for others of the same kind has no price.
 
 Found on CPython 3.10 to 3.13 by counting the examples in many layouts of memory and behind unrelated
 changes (``benchmarks/noise.py`` does it again). Prices are means; a price that is wrong by half

@@ -236,7 +236,7 @@ def judge_trial(
 
 
 def _state(gated: Fraction, now: Outcome) -> State:
-    if now.verdict != "nondeterministic" and abs(gated) <= now.detects:
+    if now.verdict != "nondeterministic" and abs(gated) <= now.floor:
         return "ok"
     return "fail" if now.verdict in _MOVED else "warn"
 

@@ -81,8 +81,8 @@ class Outcome:
     verdict: str
     #: growth against the baseline as the gate sees it; None where there is none
     gated: Fraction | None = None
-    #: the smallest growth that is told from noise
-    detects: Fraction = Fraction(0)
+    #: the smallest growth outside of layout noise that the gate believes
+    floor: Fraction = Fraction(0)
     #: what Callgrind counted; None if nothing was
     profile: Profile | None = None
     #: the last lines of pytest's output
@@ -148,7 +148,7 @@ class Trials:
         return Outcome(
             found["verdict"],
             None if found["delta"] is None else Fraction(found["delta"]),
-            Fraction(found["detects"] or 0),
+            Fraction(found["floor"] or 0),
             profile,
             last,
         )

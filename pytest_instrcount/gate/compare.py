@@ -73,7 +73,7 @@ class Gated:
 
 
 def gate_counts(old: Baseline, new: Measurement) -> Gated:
-    """The counts that decide, both cleaned of the noise that the baseline names.
+    """The counts that decide; what is noise says the baseline, for both sides.
 
     Where the usual layout is all there is of the new side, it is held against the range of the old ones.
     """
@@ -133,7 +133,7 @@ class Delta:
 
     old: Baseline
     new: Measurement
-    #: the denoised counts of both, and what they tell apart
+    #: the counts that decide, and what they tell apart
     gated: Gated
     #: packages whose versions differ, sorted by name
     packages_changed: tuple[Difference, ...]

@@ -42,16 +42,16 @@ class TestResult:
     ir: int | None
     #: instructions per call in the baseline; None without a readable one
     baseline_ir: int | None
-    #: growth of the denoised count as a fraction; None where there is nothing to compare
+    #: growth beyond layout noise as a fraction; None where there is nothing to compare
     delta: Fraction | None
     limit: Limit
-    #: denoised instructions per call; None where there is no baseline to say what is noise
+    #: the mean of the baseline's layouts and what has grown, per call; None where there are no layouts
     denoised_ir: int | None = None
-    #: the same in the baseline
+    #: that mean
     denoised_baseline_ir: int | None = None
-    #: how far layouts of memory move the denoised count, as a fraction; None if not known
+    #: how far layouts of memory move the count, as a fraction; None if not known
     spread: Fraction | None = None
-    #: the least and the most that layouts counted, denoised, per call; None if not known
+    #: the least and the most that layouts counted, per call; None if not known
     ends: tuple[Fraction, Fraction] | None = None
     #: the smallest growth that is told from noise, as a fraction; None if not known
     detects: Fraction | None = None

@@ -3,7 +3,7 @@
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
-3: whose doing a change is (per test functions, python, explained, work); budgets; against; of benchmarks
+3: floor; whose doing a change is (per test functions, python, explained, work); budgets; against; of benchmarks
    group and extra_info; cause: why a test was not compared with the baseline that it has; remarks
 """
 
@@ -84,6 +84,7 @@ def _test_dict(result: TestResult, summary: RunSummary) -> dict[str, object]:
         "delta": _number(result.delta),
         "spread": _number(result.spread),
         "detects": _number(result.detects),
+        "floor": _number(result.floor),
         "limit": str(result.limit),
         "functions": [
             {

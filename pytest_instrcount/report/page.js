@@ -170,7 +170,7 @@ function numbers(test, { spread, raw }) {
     ["Baseline", `${count(test.baseline_ir)} Ir`],
     ["Now", `${count(test.ir)} Ir`],
     ["Delta", percent(test.delta)],
-    ...(raw ? [["With noise", `${count(raw[0])} ${ARROW} ${count(raw[1])} Ir`]] : []),
+    ...(raw ? [["Usual layout", `${count(raw[0])} ${ARROW} ${count(raw[1])} Ir`]] : []),
     ["Limit", shown(test.limit)],
     ["Detects", detects(test.detects)],
     ["Noise spread", spread ? `${count(spread[0])} to ${count(spread[1])} Ir${wide}` : NOTHING],

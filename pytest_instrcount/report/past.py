@@ -26,7 +26,7 @@ class Step:
     date: str
     #: first line of its message
     subject: str
-    #: instructions per call, denoised where the baseline has that
+    #: instructions per call, the mean of all layouts where the baseline has those
     ir: int
     #: of the baseline's ledger; "" if it has none
     reason: str

@@ -38,6 +38,7 @@ _ENTRIES: Mapping[str, Mapping[str, tuple[type, ...]]] = {
         "denoised_ir": (int, type(None)),
         "delta": (int, float, type(None)),
         "detects": (int, float, type(None)),
+        "floor": (int, float, type(None)),
         "limit": (str,),
     },
     "traces": {

@@ -503,6 +503,7 @@ def test_report_validates(suite: Project) -> None:
             "delta": 0.1,
             "spread": 0.0,
             "detects": 0.0002,
+            "floor": 0.0001,
             "limit": "+1 %",
         },
         {
@@ -516,6 +517,7 @@ def test_report_validates(suite: Project) -> None:
             "delta": None,
             "spread": None,
             "detects": None,
+            "floor": None,
             "limit": "+1 %",
         },
         {
@@ -529,6 +531,7 @@ def test_report_validates(suite: Project) -> None:
             "delta": None,
             "spread": None,
             "detects": None,
+            "floor": None,
             "limit": "+1 %",
         },
     ]

@@ -31,6 +31,7 @@ MOVED = TestResult(
     denoised_ir=990,
     spread=Fraction(1, 10_000),
     detects=Fraction(1, 5000),
+    floor=Fraction(1, 10_000),
 )
 #: What a result without any function says of its cause.
 NO_CAUSE: dict[str, object] = {
@@ -69,6 +70,7 @@ def test_report_of_two_tests() -> None:
                 "delta": 0.02,
                 "spread": 0.0001,
                 "detects": 0.0002,
+                "floor": 0.0001,
                 "limit": "+1 % | 5,000 ir",
                 **NO_CAUSE,
             },
@@ -84,6 +86,7 @@ def test_report_of_two_tests() -> None:
                 "delta": None,
                 "spread": None,
                 "detects": None,
+                "floor": None,
                 "limit": "+1 % | 5,000 ir",
                 **NO_CAUSE,
             },
@@ -116,7 +119,8 @@ def test_values_are_plain() -> None:
     """No enum and no fraction is left for a reader to trip over."""
     (test,) = entries_of(RunSummary((MOVED,), {}))
     assert [type(value) for value in test.values()] == [
-        *(str, type(None), dict, str, type(None), int, int, int, float, float, float, str, list),
+        *(str, type(None), dict, str, type(None), int, int, int, float, float, float),
+        *(float, str, list),
         *(type(None), dict, dict, list),
     ]
 

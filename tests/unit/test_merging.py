@@ -36,6 +36,7 @@ TEST: dict[str, Any] = {
     "delta": 0.0,
     "spread": 0.0,
     "detects": 0.0001,
+    "floor": 0.0001,
     "limit": "+1 %",
     "functions": [],
     "python": None,
