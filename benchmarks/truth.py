@@ -53,7 +53,8 @@ class Bench:
     def __init__(self, cases: list[Case], keep: Path | None) -> None:
         self._cases = cases
         self._keep = keep
-        self._scratch = Path(tempfile.mkdtemp())
+        self._temporary = tempfile.TemporaryDirectory()  # removed with this object
+        self._scratch = Path(self._temporary.name)
         self._folder = self._scratch / "project"
         self._folder.mkdir()
 
