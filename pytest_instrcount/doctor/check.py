@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.names import printable
+from pytest_instrcount.report.words import wrapped
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -46,14 +46,8 @@ def render_checks(checks: Iterable[Check], width: int) -> list[str]:
     lines: list[str] = []
     for check in checks:
         first = f"{check.state:<5} {check.name:<{_NAME_WIDTH}} "
-        lines += textwrap.wrap(
-            printable(check.found),
-            max(width, 2 * len(_INDENT)),
-            initial_indent=first,
-            subsequent_indent=_INDENT,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        room = max(width, 2 * len(_INDENT))
+        lines += wrapped(check.found, room, first=first, indent=_INDENT)
         lines += [_INDENT + printable(line) for line in check.detail]
         if check.fix:
             lines.append(f"{_INDENT}fix: {printable(check.fix)}")

@@ -9,21 +9,22 @@ from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.report.words import detects, short_name
 
 _MOST_NAMED = 3
+_WIDTH = 80
 
 
 def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
-    """One line that names the tests whose limit is below what they detect; empty if none.
+    """Lines that name the tests whose limit is below what they detect; empty if none.
 
     >>> blind_limits([])
     ()
     """
-    return _line(
+    return _lines(
+        "limit is below the detection limit:",
         [
             f"{short_name(result.nodeid)} ({result.limit}, detects {detects(result.detects)})"
             for result in results
             if _is_blind(result)
         ],
-        "limit below what is told from noise: ",
     )
 
 
@@ -38,23 +39,26 @@ def _is_blind(result: TestResult) -> bool:
 
 
 def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
-    """One line that names tests whose counts differ, within the limit, between equal processes.
+    """Lines that name tests whose counts differ, within the limit, between equal processes.
 
     >>> unsteady_tests([])
     ()
     """
-    return _line(
+    return _lines(
+        "not deterministic, though within the limit:",
         [
             f"{short_name(result.nodeid)} ({result.unsteady[0]})"
             for result in results
             if result.unsteady and result.verdict is not Verdict.nondeterministic
         ],
-        "not deterministic, though within the limit: ",
     )
 
 
-def _line(named: list[str], text: str) -> tuple[str, ...]:
+def _lines(title: str, named: list[str]) -> tuple[str, ...]:
+    """A title with what it names: in its line if there is room, else below it."""
     if not named:
         return ()
-    more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return (text + ", ".join(named[:_MOST_NAMED]) + more,)
+    more = [f"and {len(named) - _MOST_NAMED} more"] if len(named) > _MOST_NAMED else []
+    shown = named[:_MOST_NAMED] + more
+    line = f"{title} {', '.join(shown)}"
+    return (line,) if len(line) <= _WIDTH else (title, *(f"  {each}" for each in shown))

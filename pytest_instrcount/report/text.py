@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
@@ -30,6 +29,7 @@ from pytest_instrcount.report.words import (
     percent,
     quotient,
     short_name,
+    wrapped,
 )
 
 _HEADERS = ("test", "baseline", "now", "delta", "limit", "detects")
@@ -83,7 +83,7 @@ def render_summary(
         lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
         lines += render_accepted(summary)
     for note in run_notes(summary):
-        lines += _wrapped(note, width)
+        lines += wrapped(note, width)
     verdicts = [
         *(each.verdict for each in summary.results),
         *(each.verdict for each in summary.traces if not each.too_many),
@@ -172,16 +172,6 @@ def _noise_lines(result: TestResult) -> list[str]:
     return lines + [
         f"{kind}: {quotient(ir)} ir a call beyond noise" for kind, ir in result.noise.items() if ir
     ]
-
-
-def _wrapped(note: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        printable(note),
-        width,
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _accept(command: str) -> str:

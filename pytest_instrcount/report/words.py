@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Context
@@ -20,6 +21,23 @@ _HUGE = 10
 _LARGEST = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
+
+
+def wrapped(text: str, width: int, *, first: str = "", indent: str = "  ") -> list[str]:
+    """Text from anywhere in lines of a width: no word is broken, nor is a number from its per cent.
+
+    >>> wrapped("it grew by +2.9 % of it", 16)
+    ['it grew by', '  +2.9 % of it']
+    """
+    lines = textwrap.wrap(
+        printable(text).replace(" %", "\0%"),
+        width,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\0", " ") for line in lines]
 
 
 def count(ir: int | None) -> str:

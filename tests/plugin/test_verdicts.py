@@ -693,13 +693,13 @@ def test_a_limit_below_what_is_detected_is_said(project: Project) -> None:
     """With the first result, not when it fails."""
     project.write(ONE)
     project.valgrind.again["test_a"] = [10_000, 10_010, 9_990, 10_000]
-    line = "limit below what is told from noise: test_a (+0.1 %, detects >= 0.27 %)"
+    line = "limit is below the detection limit: test_a (+0.1 %, detects >= 0.27 %)"
     for run, totals in ((project.update, "1 new"), (project.measure, "1 unchanged")):
         result = run("--instrcount-max-delta=0.1%")
         result.stdout.fnmatch_lines([f"instrcount: {totals}", line])
     result = project.measure("--instrcount-max-delta=20ir")
-    result.stdout.fnmatch_lines(["limit below *: test_a (+20 ir, detects >= 0.27 %)"])
-    assert "limit below" not in project.measure("--instrcount-max-delta=1%").stdout.str()
+    result.stdout.fnmatch_lines(["limit is below *: test_a (+20 ir, detects >= 0.27 %)"])
+    assert "limit is below" not in project.measure("--instrcount-max-delta=1%").stdout.str()
 
 
 def test_not_deterministic(suite: Project) -> None:
