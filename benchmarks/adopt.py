@@ -6,9 +6,9 @@
     python benchmarks/adopt.py --folder DIR       # keeps environments and sources for the next run
 
 Installs each project, what its tests need, pytest-benchmark and pytest-codspeed from PyPI into an
-environment of its own, unpacks its sdist, and runs ``pytest --instrcount-only`` on the benchmarks
-twice. Prints tests, outcomes and seconds of both runs, and how many counts differ. Exits 1 if one
-does, or if a benchmark fails.
+environment of its own, unpacks its sdist (or clones its repository, where that has no benchmarks), and
+runs ``pytest --instrcount-only`` on the benchmarks twice. Prints tests, outcomes and seconds of both
+runs, and how many counts differ. Exits 1 if one does, or if a benchmark fails.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Project:
     args: tuple[str, ...]
     #: beside the project itself
     needs: tuple[str, ...]
+    #: where a tag of the release is, if the sdist has no benchmarks
+    repository: str = ""
 
 
 PROJECTS = (
@@ -61,6 +63,16 @@ PROJECTS = (
     ),
     Project(
         "multidict", "7.2.1", ("-n0", "-k", "cs-c", "tests/test_multidict_benchmarks.py"), AIO_LIBS
+    ),
+    Project("wcwidth", "0.9.4", ("tests/test_benchmarks.py",), ()),
+    Project("humanize", "4.17.0", ("tests/test_benchmarks.py",), ("freezegun", "pytest-cov")),
+    Project("pluggy", "1.7.0", ("testing/benchmark.py",), ()),
+    Project(
+        "bidict",
+        "0.24.1",
+        ("-o", "addopts=", "microbenchmarks.py"),
+        ("typing_extensions",),
+        repository="https://github.com/jab/bidict",
     ),
 )
 
@@ -87,6 +99,8 @@ def prepare(project: Project, folder: Path, *, without: bool) -> tuple[Path, Pat
         run(python, "-m", "pip", "install", "-q", HERE)
     run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", HERE)
     source = folder / f"{project.name}-{project.version}"
+    if project.repository and not source.exists():
+        run("git", "clone", "-q", "--branch", f"v{project.version}", project.repository, source)
     if not source.exists():
         options = ("--no-deps", "--no-binary=:all:", "--no-build-isolation", "-q")
         run(python, "-m", "pip", "download", *options, "-d", folder, release)

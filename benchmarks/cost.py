@@ -2,19 +2,23 @@
 
     pip install pytest-codspeed
     python benchmarks/cost.py
+    python benchmarks/cost.py --projects yarl wcwidth    # the suites of adopt.py, too; needs the network
 
 Both measure the same suite of 30 and of 300 benchmarks (30 calls of the standard library, once and
-in ten copies), marked for each plugin, under the same stock Valgrind, one after the other in one
-run. Printed is wall time and its ratio: for a first run of this plugin, which has to find the
-number of repetitions, and for one with baselines; and where the time of each of them went. Then
-both count 100 copies of one test.
+in ten copies), marked for each plugin, and those of projects as they are, under the same stock Valgrind,
+one after the other in one run. Printed is wall time, CPU time of all processes, and the ratios of both:
+for a first run of this plugin, which stores baselines, and for one with baselines; and where the time of
+each of them went. Then both count 100 copies of one test.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import csv
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,6 +26,10 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
+
+from adopt import PROJECTS, prepare
+from processes import adopt_orphans
 
 WORK = Path(__file__).parent / "cost_workloads.py"
 TIMINGS = "timings.csv"
@@ -37,25 +45,47 @@ def test_workload(name, copy):
 """
 
 
-def run(folder: Path, command: list[str], **variables: str) -> float:
-    """Seconds that a command takes."""
+class Seconds(NamedTuple):
+    """What a run took."""
+
+    wall: float
+    #: of all its processes, the ones that outlive their parents as well
+    cpu: float
+
+
+def run(folder: Path, command: list[str], **variables: str) -> Seconds:
+    """Run a command that has to work."""
     # Byte code is kept, as users have it: compiling under Valgrind would be most of what is timed.
     without = ("CI", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if name not in without}
     environment |= variables
-    start = time.perf_counter()
+    start, before = time.perf_counter(), cpu()
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+    wall = time.perf_counter() - start
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
-    return time.perf_counter() - start
+    with contextlib.suppress(ChildProcessError):  # there are none left
+        while True:
+            os.wait()
+    return Seconds(wall, cpu() - before)
 
 
-def ours(folder: Path, *args: str) -> float:
+def cpu() -> float:
+    """CPU seconds of all children that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def pytest_of(python: str) -> list[str]:
+    """The command that does not import from the folder it is run in."""
+    return [str(Path(python).with_name("pytest")), "-q", "-p", "no:cacheprovider"]
+
+
+def ours(folder: Path, *args: str, python: str = sys.executable) -> Seconds:
     """One run of this plugin."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    return run(folder, [*command, f"--instrcount-timings-csv={TIMINGS}", *args])
+    return run(folder, [*pytest_of(python), f"--instrcount-timings-csv={TIMINGS}", *args])
 
 
 def account(folder: Path) -> str:
@@ -72,17 +102,16 @@ def account(folder: Path) -> str:
     )
 
 
-def theirs(folder: Path) -> float:
+def theirs(folder: Path, *args: str, python: str = sys.executable) -> Seconds:
     """One run of pytest-codspeed under Valgrind; its dumps are in ``folder/dumps``."""
     dumps = folder / "dumps"
     shutil.rmtree(dumps, ignore_errors=True)
     dumps.mkdir()
     valgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "-q"]
-    valgrind.append(f"--callgrind-out-file={dumps}/out.%p")
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--codspeed"]
+    valgrind += [f"--callgrind-out-file={dumps}/out.%p", python]
     return run(
         folder,
-        [*valgrind, *pytest, "--codspeed-mode=simulation"],
+        [*valgrind, *pytest_of(python), "--codspeed", "--codspeed-mode=simulation", *args],
         CODSPEED_ENV="1",
         PYTHONHASHSEED="0",
     )
@@ -114,30 +143,55 @@ def suite(scratch: Path, marker: str, copies: int, names: str) -> Path:
     return folder
 
 
-def main() -> None:
-    """Run both and print."""
-    scratch = Path(tempfile.mkdtemp())
-    print(f"CPython {sys.version.split()[0]}, {len(os.sched_getaffinity(0))} cores")
-    for copies in (1, 10):
-        folder = suite(scratch, "instrcount", copies, "WORKLOADS")
-        first = ours(folder, "--instrcount-update-baseline")
-        of_first = account(folder)
-        again = ours(folder, "--instrcount")
-        of_again = account(folder)
-        other = theirs(suite(scratch, "benchmark", copies, "WORKLOADS"))
+def compare(
+    title: str, measured: Path, benchmarks: Path, *args: str, python: str = sys.executable
+) -> None:
+    """A first run and a check of this plugin, and one of the other; three lines."""
+    first = ours(measured, "--instrcount-update-baseline", *args, python=python)
+    of_first = account(measured)
+    again = ours(measured, "--instrcount", *args, python=python)
+    of_again = account(measured)
+    other = theirs(benchmarks, *args, python=python)
+    print(f"{title}: pytest-codspeed {other.wall:.1f} s, {other.cpu:.1f} s of CPU")
+    for name, each, phases in (("first run", first, of_first), ("check", again, of_again)):
         print(
-            f"{30 * copies:>3} benchmarks: pytest-codspeed {other:.1f} s; "
-            f"first run {first:.1f} s, ratio {first / other:.2f}; "
-            f"with baselines {again:.1f} s, ratio {again / other:.2f}",
+            f"    {name}: {each.wall:.1f} s, ratio {each.wall / other.wall:.2f}; "
+            f"{each.cpu:.1f} s of CPU, ratio {each.cpu / other.cpu:.2f} ({phases})",
             flush=True,
         )
-        print(f"    first run: {of_first}\n    with baselines: {of_again}", flush=True)
-    names = '["json_loads"]'
-    folder = suite(scratch, "instrcount", 100, names)
+
+
+def compare_project(name: str, scratch: Path) -> None:
+    """The benchmarks of a project as they are."""
+    project = next(each for each in PROJECTS if each.name == name)
+    python, source = prepare(project, scratch, without=False)
+    # not all tests of a file are benchmarks, and the other plugin runs the others, too
+    args = "-o", "addopts=", "-p", "no:xdist", *project.args
+    args = tuple(arg for arg in args if arg != "-n0")
+    run(scratch, [str(python), "-m", "compileall", "-q", str(source)])
+    compare(f"{name} {project.version}", source, source, *args, python=str(python))
+
+
+def main() -> None:
+    """Run both and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [project.name for project in PROJECTS]
+    parser.add_argument("--projects", nargs="+", default=[], choices=names, metavar="NAME")
+    options = parser.parse_args()
+    adopt_orphans()
+    scratch = Path(tempfile.mkdtemp())
+    print(f"CPython {sys.version.split()[0]}, {len(os.sched_getaffinity(0))} cores")
+    for name in options.projects:
+        compare_project(name, scratch)
+    for copies in (1, 10):
+        marked = (suite(scratch, each, copies, "WORKLOADS") for each in ("instrcount", "benchmark"))
+        compare(f"{30 * copies} benchmarks", *marked)
+    chosen = '["json_loads"]'
+    folder = suite(scratch, "instrcount", 100, chosen)
     ours(folder, "--instrcount", "--instrcount-report=json:report.json")
     report = json.loads((folder / "report.json").read_text())
     print("100 copies of one test, spread:", spread([test["ir"] for test in report["tests"]]))
-    folder = suite(scratch, "benchmark", 100, names)
+    folder = suite(scratch, "benchmark", 100, chosen)
     theirs(folder)
     print("100 copies under pytest-codspeed:", spread(totals(folder)))
     shutil.rmtree(scratch)
