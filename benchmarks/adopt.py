@@ -92,9 +92,7 @@ def prepare(project: Project, folder: Path, *, without: bool) -> tuple[Path, Pat
     if not python.exists():
         run(sys.executable, "-m", "venv", environment)
         plugins = () if without else PLUGINS
-        # the build tools, for the name and version that pip asks of an sdist
-        tools = ("setuptools", "cython", "expandvars", "hatchling", "hatch-vcs")
-        wanted = ("pytest", release, *project.needs, *plugins, *tools)
+        wanted = ("pytest", release, *project.needs, *plugins)
         run(python, "-m", "pip", "install", "-q", *wanted)
         run(python, "-m", "pip", "install", "-q", HERE)
     run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", HERE)
@@ -102,7 +100,7 @@ def prepare(project: Project, folder: Path, *, without: bool) -> tuple[Path, Pat
     if project.repository and not source.exists():
         run("git", "clone", "-q", "--branch", f"v{project.version}", project.repository, source)
     if not source.exists():
-        options = ("--no-deps", "--no-binary=:all:", "--no-build-isolation", "-q")
+        options = ("--no-deps", f"--no-binary={project.name}", "-q")
         run(python, "-m", "pip", "download", *options, "-d", folder, release)
         with tarfile.open(folder / f"{project.name}-{project.version}.tar.gz") as archive:
             archive.extractall(folder, filter="data")
