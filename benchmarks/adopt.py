@@ -64,7 +64,7 @@ PROJECTS = (
     Project(
         "multidict", "7.2.1", ("-n0", "-k", "cs-c", "tests/test_multidict_benchmarks.py"), AIO_LIBS
     ),
-    Project("wcwidth", "0.9.4", ("tests/test_benchmarks.py",), ("pytest-cov",)),
+    Project("wcwidth", "0.7.0", ("tests/test_benchmarks.py",), ("pytest-cov",)),
     Project("humanize", "4.17.0", ("tests/test_benchmarks.py",), ("freezegun", "pytest-cov")),
     Project("pluggy", "1.7.0", ("testing/benchmark.py",), ()),
     Project(

@@ -32,6 +32,8 @@ class Account:
         self.counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.records = Records(_limit)
         self.said = Once()
+        #: CPU seconds of processes under Valgrind and of their supervisors
+        self.cpu_beside = 0.0
         #: phases of other processes that have an account of their own: worker -> rows
         self.elsewhere: dict[str, Sequence[PhaseTime]] = {}
         self._spent: defaultdict[str, defaultdict[str, float]] = defaultdict(

@@ -232,6 +232,8 @@ class Zygote:
                 message = self._channel.receive()
                 if message["kind"] == "spent":
                     self._note_spent(message["index"], message["spans"])
+                elif message["kind"] == "cpu" and (account := current()) is not None:
+                    account.cpu_beside += message["seconds"]
         except ChannelClosed:
             pass
         self._channel.close()

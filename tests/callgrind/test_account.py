@@ -95,6 +95,10 @@ def test_the_account_explains_the_run_and_moves_no_count(
     other = sum(float(row["wall_seconds"]) for row in rows if row["phase"] == "other")
     assert other < 0.05 * whole
     told.stdout.fnmatch_lines(["*instrcount timings*", "explained: 9?.* % of *"])
+    (line,) = (each for each in told.outlines if each.startswith("CPU time: "))
+    under_valgrind, of_pytest = (float(word) for word in line.split() if word[0].isdigit())
+    # Valgrind's start alone is more than all that pytest does
+    assert under_valgrind > of_pytest > 0
     (folder,) = Path(outside, "d").iterdir()
     assert [path.name for path in (folder / "failed").iterdir()] == ["test_it.py__test_crash.json"]
     assert (
