@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.channel import PADDING, Message
 from pytest_instrcount.unobeyed import unobeyed
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
@@ -39,7 +39,7 @@ def load_reports(config: pytest.Config, result: Message) -> list[Any]:
 def _restored(data: Message) -> Message:
     """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
     longrepr = data.get("longrepr")
-    times = {name: int(data[name]) / 1e9 for name in data.pop("padded", ())}
+    times = {name: (int(data[name]) - PADDING) / 1e9 for name in data.pop("padded", ())}
     return (
         data
         | times

@@ -24,6 +24,9 @@ REHEARSAL = "rehearse"
 #: The answer to a pilot: warm-up calls, counted calls, and whether the warm-up is a long one.
 REPETITION = struct.Struct("<qqq")
 
+#: Added to nanoseconds, so that their text has 20 digits, whatever the clock says.
+PADDING = 10**19
+
 #: A question that needs no message: a length that no message has.
 ASK = b"\xff\xff\xff\xff"
 

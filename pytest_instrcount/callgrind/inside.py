@@ -30,7 +30,14 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.adopting.info import plain_info
-from pytest_instrcount.callgrind.channel import DEEPEST, HUNG_UP, Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import (
+    DEEPEST,
+    HUNG_UP,
+    PADDING,
+    Channel,
+    ChannelClosed,
+    Message,
+)
 from pytest_instrcount.callgrind.child import (
     Counter,
     Line,
@@ -301,13 +308,14 @@ def top_level_modules(start: int) -> list[str]:
 
 
 def with_padded_times(report: Message) -> Message:
-    """The report with its times as nanoseconds in 20 digits.
+    """The report with its times as text: nanoseconds, and `PADDING`, so in 20 digits.
 
     A float's text has one length or another, as the clock has it, and where the result is made
-    before the count, so would be the heap.
+    before the count, so would be the heap. No text in between may be shorter, either: to fill up
+    with zeros would begin with one that is.
     """
     times = {
-        name: f"{int(value * 1_000_000_000):020}"
+        name: str(PADDING + int(value * 1_000_000_000))
         for name, value in report.items()
         if type(value) is float
     }

@@ -10,10 +10,13 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
+from itertools import repeat
 from typing import Any
 
 #: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
 OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
+#: So much of each size is taken and given back: some pools of pymalloc (CPython 3.10 and later).
+_POOLS, _POOL_BYTES = 3, 16_384
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900
 
@@ -54,20 +57,27 @@ def renew_versions(layout: int) -> None:
 
 
 def nudge(layout: int) -> None:
-    """Have the objects of a test lie some places further on; layout 0 leaves them where they are.
+    """Have the objects of a test lie elsewhere, in another order; layout 0 leaves them where they are.
 
-    Whether a pool is full after the next object, or the one before, decides what thousands cost.
+    Whether a pool is full after the next object, or the one before, decides what thousands cost, and
+    in which order the places in a pool are free, which slots of a dict the objects take. What was
+    freed while pytest started is free in the same order in all layouts, until it is taken here.
     """
     if not layout:
         return
     pick = random.Random(layout)
     head = sys.getsizeof(b"")
     for size in range(16, 513, 16):
-        places = range(pick.randrange(64))
+        number = _POOLS * _POOL_BYTES // size
+        taken: list[Any]
         if size > head:
-            _kept.append([bytes(size - head) for _ in places])
+            taken = list(map(bytes, repeat(size - head, number)))
         else:
-            _kept.append([object() if size == 16 else float(number) for number in places])
+            taken = [*map(float, range(number))] if size > 16 else [object() for _ in range(number)]
+        _kept.append(taken[: pick.randrange(64)])
+        _kept.append(taken[:: pick.randrange(11, 31)])
+        for step in pick.sample((2, 3, 5, 7), 3):
+            del taken[::step]
     libc = ctypes.CDLL(None)
     for _ in range(pick.randrange(64)):
         libc.malloc(pick.randrange(16, 1100))

@@ -30,6 +30,7 @@ import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
 from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
+from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
 from pytest_instrcount.fixture import InstrCount, Rounds, remarks_of
@@ -447,7 +448,7 @@ class TestChild:
 
 
 def _with_padded_times(report: Message) -> Message:
-    times = {name: f"{int(v * 1e9):020}" for name, v in report.items() if type(v) is float}
+    times = {name: str(PADDING + int(v * 1e9)) for name, v in report.items() if type(v) is float}
     return report | times | {"padded": list(times)}
 
 
