@@ -123,6 +123,28 @@ def test_a_range_is_in_what_is_detected() -> None:
     assert many.detects < OLD.detects
 
 
+@pytest.mark.parametrize(
+    ("cost", "calls", "grown_by"),
+    [
+        pytest.param(3480, 100, 0, id="as near the end of a page"),
+        pytest.param(4000, 100, 1000, id="more than each call may cost there"),
+        pytest.param(3000, 200, 0, id="calls that cost nothing more"),
+    ],
+)
+def test_constants_that_lie_otherwise_are_compared_otherwise(
+    cost: int, calls: int, grown_by: int
+) -> None:
+    """No layout moves constants: eight instructions a call are no growth, up to a quarter of all."""
+
+    def comparing(cost: int) -> Profile:
+        rows = {F: Row(97_000, 1), "libc:memcmp": Row(cost, calls)}
+        return Profile(97_000 + cost, rows, {"libc:memcmp": {F: Row(cost, calls)}})
+
+    old = baseline(*[comparing(3000)] * 4)
+    assert change(old, *[comparing(cost)] * 4) == grown_by
+    assert old.detects == FINEST + (min(8 * calls, 750) + old.mean / 10_000) / old.mean
+
+
 def test_ends_hold_what_layouts_may_hide() -> None:
     least, most = ends_of_growth(OLD, 1, denoise_layouts([profile(2020)], OLD.noise), 1)
     assert [least, most] == [-10, 30]
