@@ -51,7 +51,7 @@ from pytest_instrcount.callgrind.child import (
 )
 from pytest_instrcount.callgrind.collect import only_collect
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
-from pytest_instrcount.callgrind.layout import disturb, nudge, renew_versions
+from pytest_instrcount.callgrind.layout import disturb, renew_versions, settle
 from pytest_instrcount.callgrind.loops import steady_loops
 from pytest_instrcount.callgrind.rehearsal import rehearse
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
@@ -412,7 +412,7 @@ class TestChild:
         self._prepare_process(
             order["child"], os.path.join(temporary_folder(scratch), order["child"])
         )
-        nudge(self._layout)
+        settle(self._layout)
         if not self._rehearses:
             keep_last_words(scratch, order["child"])
         self._counter = Counter(

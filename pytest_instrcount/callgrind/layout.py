@@ -15,8 +15,9 @@ from typing import Any
 
 #: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
 OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
-#: So much of each size is taken and given back: some pools of pymalloc (CPython 3.10 and later).
-_POOLS, _POOL_BYTES = 3, 16_384
+#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.10 and later), and
+#: of the larger sizes, which are malloc's, one block each.
+_POOLS, _POOL_BYTES, _LARGEST = 4, 16_384, 8192
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900
 
@@ -56,31 +57,29 @@ def renew_versions(layout: int) -> None:
         left -= used
 
 
-def nudge(layout: int) -> None:
-    """Have the objects of a test lie elsewhere, in another order; layout 0 leaves them where they are.
+def settle(layout: int) -> None:
+    """Take the places that pytest's start has left free: a test has pools of its own, in all layouts.
 
-    Whether a pool is full after the next object, or the one before, decides what thousands cost, and
-    in which order the places in a pool are free, which slots of a dict the objects take. What was
-    freed while pytest started is free in the same order in all layouts, until it is taken here.
+    In a pool with a single free place each new object fills it and frees it again, and in which order
+    places are free decides which slots of a dict objects take. Any import leaves other places.
+    Layouts other than the usual one take some more, so that the test's pools are full elsewhere.
     """
-    if not layout:
-        return
     pick = random.Random(layout)
     head = sys.getsizeof(b"")
     for size in range(16, 513, 16):
         number = _POOLS * _POOL_BYTES // size
-        taken: list[Any]
+        number += pick.randrange(_POOL_BYTES // size) if layout else 0
         if size > head:
-            taken = list(map(bytes, repeat(size - head, number)))
+            _kept.append([*map(bytes, repeat(size - head, number))])
+        elif size > 16:
+            _kept.append([*map(float, range(number))])
         else:
-            taken = [*map(float, range(number))] if size > 16 else [object() for _ in range(number)]
-        _kept.append(taken[: pick.randrange(64)])
-        _kept.append(taken[:: pick.randrange(11, 31)])
-        for step in pick.sample((2, 3, 5, 7), 3):
-            del taken[::step]
-    libc = ctypes.CDLL(None)
-    for _ in range(pick.randrange(64)):
-        libc.malloc(pick.randrange(16, 1100))
+            _kept.append([object() for _ in range(number)])
+    _kept.append([*map(bytes, range(513, _LARGEST, 16))])
+    if layout:
+        libc = ctypes.CDLL(None)
+        for _ in range(pick.randrange(64)):
+            libc.malloc(pick.randrange(16, 1100))
 
 
 def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
