@@ -91,13 +91,15 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
     sides = before, old_calls, after, new_calls
     found = grown(*sides)
     mean = before.mean / old_calls
+    # a range that four layouts show too narrow is left by far, too
+    is_small = abs(found.noise) <= before.detects * mean
     return Gated(
         GatedCount.of(mean),
         GatedCount.of(max(Fraction(0), mean + found.total)),
         before.floor,
         found.kinds,
         ends_of_growth(*sides),
-        found.noise != 0 and grown(*sides, CLEAR_WIDTHS).noise == 0,
+        found.noise != 0 and (is_small or grown(*sides, CLEAR_WIDTHS).noise == 0),
     )
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import find_noise
+from pytest_instrcount.gate.compare import gate_layouts
 from pytest_instrcount.gate.denoised import (
     FINEST,
     UNTRIED,
@@ -143,6 +144,16 @@ def test_constants_that_lie_otherwise_are_compared_otherwise(
     old = baseline(*[comparing(3000)] * 4)
     assert change(old, *[comparing(cost)] * 4) == grown_by
     assert old.detects == FINEST + (min(8 * calls, 750) + old.mean / 10_000) / old.mean
+
+
+@pytest.mark.parametrize(("memory", "is_close"), [(2040, True), (2600, False)])
+def test_what_is_less_than_the_test_detects_is_close(memory: int, is_close: bool) -> None:
+    """However far beyond the range of its kind: four layouts may have shown that too narrow."""
+    old = baseline(*(profile(2000 + n, copying=900 + 100 * n) for n in range(4)))
+    now = [profile(memory + n, copying=900 + 100 * n) for n in range(4)]
+    gated = gate_layouts(old, 1, denoise_layouts(now, old.noise), 1)
+    assert gated.fraction
+    assert gated.is_close is is_close
 
 
 def test_ends_hold_what_layouts_may_hide() -> None:
