@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pytest_instrcount.callgrind.profile import Profile
-from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED, Noise, Split, split
-from pytest_instrcount.counts.rules import SEARCHING, rule_of
+from pytest_instrcount.counts.noise import ALL_KINDS, INNER, MEASURED, Noise, Split, split
+from pytest_instrcount.counts.rules import LOOKUPS, SEARCHING, rule_of
 
 #: No test is said to detect less than this: layouts that were not tried may move it a little, too.
 FINEST = Fraction(1, 10_000)
@@ -23,6 +23,8 @@ CLEAR_WIDTHS = Fraction(2)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
 #: otherwise (glibc does not read a vector that may reach into the next page), and which share of what it costs.
 _ALIGNED, _ALIGNED_SHARE = 8, Fraction(1, 4)
+#: Where that cost is: of what compares by itself, and of what a look-up compares.
+_COMPARED = frozenset((SEARCHING, INNER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,12 @@ class Denoised:
     ) -> Fraction:
         """How far beyond the range of some kinds of noise a count must be to be none of it."""
         room = (max(values) - min(values)) * widths + _ROOM * self.mean
-        return room + self._by_alignment() if SEARCHING in kinds else room
+        return room + self._by_alignment() if _COMPARED.intersection(kinds) else room
 
     def _by_alignment(self) -> Fraction:
         """What libc's comparing may cost more or less where constants lie, which no layout moves."""
-        calls = sum(sum(made) for name, made in self.calls.items() if _searches(name))
-        share = _ALIGNED_SHARE * sum(self.kinds.get(SEARCHING, ()))
+        calls = sum(sum(made) for name, made in self.calls.items() if _compares(name))
+        share = _ALIGNED_SHARE * sum(sum(self.kinds.get(kind, ())) for kind in _COMPARED)
         return min(Fraction(_ALIGNED * calls), share) / self.layouts
 
     def price(self, name: str) -> Fraction | None:
@@ -214,9 +216,12 @@ def ends_of_growth(
     return _mean(now) - max(before), _mean(now) - min(before)
 
 
-def _searches(name: str) -> bool:
+def _compares(name: str) -> bool:
+    """Whether a noisy function compares, or looks up in a dict: one key, if it is equal and another object."""
     rule = rule_of(name)
-    return rule is not None and rule.kind == SEARCHING
+    if rule is None:
+        return False
+    return rule.kind == SEARCHING or (rule.kind == LOOKUPS and "look" in name)
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:
