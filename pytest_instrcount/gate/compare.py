@@ -51,6 +51,10 @@ class GatedCount:
         return Fraction(self.total, self.calls)
 
 
+#: Growth of noise from which no more layouts are needed to believe it, as a fraction of the test.
+_CLEAR = Fraction(1, 100)
+
+
 @dataclass(frozen=True, slots=True)
 class Gated:
     """What the gate compares: the mean raw count of the baseline, and that with what has grown."""
@@ -92,7 +96,7 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
     found = grown(*sides)
     mean = before.mean / old_calls
     # a range that four layouts show too narrow is left by far, too
-    is_small = abs(found.noise) <= before.detects * mean
+    is_small = abs(found.noise) <= max(before.detects, _CLEAR) * mean
     return Gated(
         GatedCount.of(mean),
         GatedCount.of(max(Fraction(0), mean + found.total)),
