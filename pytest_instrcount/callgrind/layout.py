@@ -15,9 +15,8 @@ from typing import Any
 
 #: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
 OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
-#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.10 and later), and
-#: of the larger sizes, which are malloc's, one block each.
-_POOLS, _POOL_BYTES, _LARGEST = 4, 16_384, 8192
+#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.10 and later).
+_POOLS, _POOL_BYTES = 4, 16_384
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900
 
@@ -75,7 +74,6 @@ def settle(layout: int) -> None:
             _kept.append([*map(float, range(number))])
         else:
             _kept.append([object() for _ in range(number)])
-    _kept.append([*map(bytes, range(513, _LARGEST, 16))])
     if layout:
         libc = ctypes.CDLL(None)
         for _ in range(pick.randrange(64)):
