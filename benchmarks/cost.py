@@ -18,7 +18,6 @@ import contextlib
 import csv
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -59,7 +58,7 @@ def run(folder: Path, command: list[str], **variables: str) -> Seconds:
     without = ("CI", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if name not in without}
     environment |= variables
-    start, before = time.perf_counter(), cpu()
+    start, before = time.perf_counter(), os.times()
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -69,13 +68,9 @@ def run(folder: Path, command: list[str], **variables: str) -> Seconds:
     with contextlib.suppress(ChildProcessError):  # there are none left
         while True:
             os.wait()
-    return Seconds(wall, cpu() - before)
-
-
-def cpu() -> float:
-    """CPU seconds of all children that were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    after = os.times()
+    user = after.children_user - before.children_user
+    return Seconds(wall, user + after.children_system - before.children_system)
 
 
 def pytest_of(python: str) -> list[str]:
@@ -165,11 +160,11 @@ def compare_project(name: str, scratch: Path) -> None:
     """The benchmarks of a project as they are."""
     project = next(each for each in PROJECTS if each.name == name)
     python, source = prepare(project, scratch, without=False)
-    # not all tests of a file are benchmarks, and the other plugin runs the others, too
-    args = "-o", "addopts=", "-p", "no:xdist", *project.args
-    args = tuple(arg for arg in args if arg != "-n0")
+    # -n0 is an option of pytest-xdist, which is not loaded here
+    args = (arg for arg in project.args if arg != "-n0")
     run(scratch, [str(python), "-m", "compileall", "-q", str(source)])
-    compare(f"{name} {project.version}", source, source, *args, python=str(python))
+    options = "-o", "addopts=", "-p", "no:xdist", *args
+    compare(f"{name} {project.version}", source, source, *options, python=str(python))
 
 
 def main() -> None:
