@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
 from pytest_instrcount.account.book import Account
-from pytest_instrcount.account.timings import OTHER, PhaseTime, cpu_seconds
+from pytest_instrcount.account.timings import OTHER, PhaseTime
 
 _HEADERS = ("phase", "wall", "share", "all processes", "times")
 CSV_HEADERS = ("phase", "function", "worker", "wall_seconds", "process_seconds", "times")
@@ -44,8 +45,10 @@ def render_account(account: Account) -> list[str]:
     explained = account.timings.explained()
     lines.append(f"explained: {_share(explained)} of {whole:.2f} s")
     if account.cpu_beside:
-        beside = f"{account.cpu_beside:.2f} s under Valgrind"
-        lines.append(f"CPU time: {beside}, {cpu_seconds():.2f} s in pytest and its children")
+        beside, here = account.cpu_beside, sum(os.times()[:4])
+        lines.append(
+            f"CPU time: {beside:.2f} s under Valgrind, {here:.2f} s in pytest and its children"
+        )
     for category, found in sorted(account.counters.items()):
         counts = ", ".join(f"{number:,} {what}" for what, number in sorted(found.items()))
         lines.append(f"{category}: {counts}")

@@ -7,7 +7,6 @@ processes under Valgrind, a moment belongs to what those do, in equal parts if t
 from __future__ import annotations
 
 import os
-import resource
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -170,12 +169,6 @@ def apportion(waits: Sequence[tuple[float, float]], spans: Iterable[Span]) -> di
         else:
             waiting += change
     return found
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and of all descendants that have ended and were waited for."""
-    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def process_start() -> float | None:

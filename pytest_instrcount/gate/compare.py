@@ -12,6 +12,7 @@ from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing
 from pytest_instrcount.gate.denoised import (
+    CLEAR,
     CLEAR_WIDTHS,
     Denoised,
     denoise_layouts,
@@ -49,10 +50,6 @@ class GatedCount:
     def exact(self) -> Fraction:
         """Instructions per call, unrounded."""
         return Fraction(self.total, self.calls)
-
-
-#: Growth of noise from which no more layouts are needed to believe it, as a fraction of the test.
-_CLEAR = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
     found = grown(*sides)
     mean = before.mean / old_calls
     # a range that four layouts show too narrow is left by far, too
-    is_small = abs(found.noise) <= max(before.detects, _CLEAR) * mean
+    is_small = abs(found.noise) <= max(before.detects, CLEAR) * mean
     return Gated(
         GatedCount.of(mean),
         GatedCount.of(max(Fraction(0), mean + found.total)),

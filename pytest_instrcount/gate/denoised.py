@@ -18,8 +18,8 @@ UNTRIED = Fraction(1, 1000)
 _ROOM = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
 _WIDTHS = Fraction(1, 4)
-#: Beyond so many widths no more layouts are needed to believe it.
-CLEAR_WIDTHS = Fraction(2)
+#: From so many widths on, and so much of the test, no more layouts are needed to believe it.
+CLEAR_WIDTHS, CLEAR = Fraction(2), Fraction(1, 100)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
 #: otherwise (glibc does not read a vector that may reach into the next page), and which share of what it costs.
 _ALIGNED, _ALIGNED_SHARE = 8, Fraction(1, 4)

@@ -9,17 +9,16 @@ from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.report.words import detects, short_name
 
 _MOST_NAMED = 3
-_WIDTH = 80
 
 
 def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
-    """Lines that name the tests whose limit is below what they detect; empty if none.
+    """One line that names the tests whose limit is below what they detect; empty if none.
 
     >>> blind_limits([])
     ()
     """
-    return _lines(
-        "limit is below the detection limit:",
+    return _line(
+        "limit is below the detection limit",
         [
             f"{short_name(result.nodeid)} ({result.limit}, detects {detects(result.detects)})"
             for result in results
@@ -39,13 +38,13 @@ def _is_blind(result: TestResult) -> bool:
 
 
 def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
-    """Lines that name tests whose counts differ, within the limit, between equal processes.
+    """One line that names tests whose counts differ, within the limit, between equal processes.
 
     >>> unsteady_tests([])
     ()
     """
-    return _lines(
-        "not deterministic, though within the limit:",
+    return _line(
+        "not deterministic, though within the limit",
         [
             f"{short_name(result.nodeid)} ({result.unsteady[0]})"
             for result in results
@@ -54,11 +53,8 @@ def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
     )
 
 
-def _lines(title: str, named: list[str]) -> tuple[str, ...]:
-    """A title with what it names: in its line if there is room, else below it."""
+def _line(title: str, named: list[str]) -> tuple[str, ...]:
     if not named:
         return ()
-    more = [f"and {len(named) - _MOST_NAMED} more"] if len(named) > _MOST_NAMED else []
-    shown = named[:_MOST_NAMED] + more
-    line = f"{title} {', '.join(shown)}"
-    return (line,) if len(line) <= _WIDTH else (title, *(f"  {each}" for each in shown))
+    more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (f"{title}: {', '.join(named[:_MOST_NAMED])}{more}",)

@@ -24,13 +24,13 @@ _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
 
 
 def wrapped(text: str, width: int, *, first: str = "", indent: str = "  ") -> list[str]:
-    """Text from anywhere in lines of a width: no word is broken, nor is a number from its per cent.
+    """Text from anywhere in lines of a width: no word is broken, nor a number parted from its sign.
 
-    >>> wrapped("it grew by +2.9 % of it", 16)
-    ['it grew by', '  +2.9 % of it']
+    >>> wrapped("it grew by +2.9 %, detects >= 1 %", 15)
+    ['it grew by', '  +2.9 %,', '  detects', '  >= 1 %']
     """
     lines = textwrap.wrap(
-        printable(text).replace(" %", "\0%"),
+        printable(text).replace(" %", "\0%").replace(">= ", ">=\0"),
         width,
         initial_indent=first,
         subsequent_indent=indent,

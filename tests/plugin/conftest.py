@@ -30,7 +30,7 @@ import pytest_instrcount.tracing.run
 from pytest_instrcount import facts
 from pytest_instrcount.adopting.info import plain_info
 from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
-from pytest_instrcount.callgrind.channel import PADDING
+from pytest_instrcount.callgrind.inside import with_padded_times
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
 from pytest_instrcount.fixture import InstrCount, Rounds, remarks_of
@@ -359,7 +359,7 @@ class TestChild:
         return {
             "kind": "result",
             "reports": [
-                _with_padded_times(serialize(config=self._config, report=report))
+                with_padded_times(serialize(config=self._config, report=report))
                 for report in self._reports
             ],
             "warnings": self._warnings,
@@ -445,11 +445,6 @@ class TestChild:
             write_dump(stem.with_name(f"{stem.name}.1"), counted, calls),
             write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),
         ]
-
-
-def _with_padded_times(report: Message) -> Message:
-    times = {name: str(PADDING + int(v * 1e9)) for name, v in report.items() if type(v) is float}
-    return report | times | {"padded": list(times)}
 
 
 def _is_by_python(setup: ZygoteSetup) -> bool:
