@@ -10,10 +10,11 @@ a child needs is handed to the child, over a second socket that its parent never
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
 from typing import Any
+
+from pytest_instrcount.callgrind.real import os
 
 #: Orders to a process that forks: fork, go on as your own child, let one ended child go.
 FORK, BECOME, REAP = b"F", b"B", b"R"

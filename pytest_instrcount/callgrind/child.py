@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-import os
 import signal
 import socket
 import sys
@@ -26,6 +25,7 @@ from pytest_instrcount.callgrind.channel import (
 )
 from pytest_instrcount.callgrind.loops import hold_loops
 from pytest_instrcount.callgrind.offspring import Starts, waited_for
+from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request, Requests
 from pytest_instrcount.callgrind.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.fixture import Rounds
@@ -40,9 +40,6 @@ LONGEST_TEXT = 1_000_000
 
 _PR_SET_PDEATHSIG = 1
 
-# a test may put something else in their place, and leave it there
-_kill, _getpid, _exit = os.kill, os.getpid, os._exit
-
 
 def die_with_parent() -> None:
     """Have the kernel end this process when the one that forked it ends."""
@@ -55,12 +52,12 @@ _prctl: Any = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux"
 
 def end() -> None:
     """End this process at once: nothing inherited is finalised, and Callgrind writes no last dump."""
-    _kill(_getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def end_badly(status: int) -> None:
     """End this process at once when it cannot go on as ordered."""
-    _exit(status)
+    os._exit(status)
 
 
 @dataclass(frozen=True, slots=True)

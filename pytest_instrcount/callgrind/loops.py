@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import select
 import signal
@@ -12,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import CodeType
 from typing import Any
+
+from pytest_instrcount.callgrind.real import os
 
 #: One registration in ``/proc/self/fdinfo/N`` of an epoll object: descriptor, events, data.
 _REGISTERED = re.compile(rb"tfd: +([0-9]+) +events: +([0-9a-f]+) +data: +([0-9a-f]+)")

@@ -168,3 +168,34 @@ def test_process_ids_of_a_container(
     )
     done.assert_outcomes(passed=4)
     assert {test["nodeid"]: test for test in json.loads(report.read_text())["tests"]} == here
+
+
+def test_a_file_system_that_a_test_has_made(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Pyfakefs replaces ``os`` in every module that it finds, ours included."""
+    project.makepyfile(
+        test_suite="""
+        import os
+        import sys
+        import types
+        import pytest
+
+        def no_such_file(*args):
+            raise FileNotFoundError(*args)
+
+        @pytest.fixture
+        def no_files(monkeypatch):
+            fake = types.ModuleType("os")
+            replaced = dict.fromkeys(("dup", "listdir", "lseek", "pread", "write"), no_such_file)
+            vars(fake).update(vars(os) | replaced)
+            for name, module in list(sys.modules.items()):
+                if name.startswith("pytest_instrcount") and getattr(module, "os", None) is os:
+                    monkeypatch.setattr(module, "os", fake)
+
+        def test_sum(no_files, instrcount):
+            instrcount(sum, range(1000))
+        """
+    )
+    result, _ = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=1)
