@@ -27,7 +27,8 @@ from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.counts.work import count_work
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, to_baseline
-from pytest_instrcount.gate.calls import CallTable, judge_calls, parse_calls, render_calls
+from pytest_instrcount.gate.call_table import CallTable, parse_calls, render_calls
+from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
 import shlex
@@ -12,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest_instrcount
 from pytest_instrcount.atomic import replaceable, write_output
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Found, Missing
@@ -102,7 +102,7 @@ class Bundler:
             _command(self.words),
             git_commit(rootdir),
             {
-                "pytest-instrcount": pytest_instrcount.__version__,
+                "pytest-instrcount": importlib.metadata.version("pytest-instrcount"),
                 "CPython": " ".join(sys.version.split()),
                 **self.versions,
                 "on": platform.platform(),

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline
-from pytest_instrcount.gate.calls import CallTable, judge_calls
+from pytest_instrcount.gate.call_table import CallTable
+from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.compare import Gated, GatedCount, differing
 from pytest_instrcount.gate.folder import StoredFile, read_folder
 from pytest_instrcount.gate.gate import Verdict, judge_counts

@@ -21,7 +21,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.call_rulings import CallRulings
-from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.call_table import CallStore
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.ledger import COMMIT_DIGITS

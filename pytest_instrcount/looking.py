@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline
-from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.call_table import CallTable
 from pytest_instrcount.gate.folder import StoredFile, read_each
 from pytest_instrcount.gate.names import (
     CALLS_SUFFIX,

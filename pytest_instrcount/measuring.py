@@ -12,11 +12,10 @@ from pathlib import Path
 
 from pytest_instrcount.account.book import count, timed
 from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.layout import MOST_OTHER_LAYOUTS, OTHER_LAYOUTS
 from pytest_instrcount.callgrind.parse import parse_profile
 from pytest_instrcount.callgrind.profile import Profile, sum_profiles
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
-from pytest_instrcount.counts.noise import differing_functions
+from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS, OTHER_LAYOUTS, differing_functions
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.facts import Packages

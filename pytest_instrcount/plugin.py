@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
         elif getattr(config.option, "dist", "no") != "no":
             from pytest_instrcount.xdist.controller import start_controller as start
         else:
-            from pytest_instrcount.session import start_measuring as start
+            from pytest_instrcount.against.sides import start_side as start
         start(config, settings, STARTED_WITH)
 
 

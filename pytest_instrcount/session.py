@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from pytest_instrcount import facts
 from pytest_instrcount.accounting import Accounting, start_account
-from pytest_instrcount.against.sides import choose_sides, watch_sides
 from pytest_instrcount.counting import Counting
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store
 from pytest_instrcount.gate.names import own_key
 from pytest_instrcount.gating import Gate, find_with
@@ -21,9 +21,14 @@ from pytest_instrcount.settings import Settings
 from pytest_instrcount.starting import Surroundings
 
 
-def start_measuring(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
-    """Find Valgrind and register the run. Raises pytest.UsageError."""
-    settings = choose_sides(config, settings)
+def start_measuring(
+    config: pytest.Config,
+    settings: Settings,
+    sys_path: Sequence[str],
+    *,
+    watch: Callable[[Findings], None],
+) -> None:
+    """Find Valgrind and register the run; ``watch`` gets what collects findings. Raises pytest.UsageError."""
     account = start_account(config, settings)
     keeper = Keeper(settings.keep, config.invocation_params.dir)
     try:
@@ -36,7 +41,7 @@ def start_measuring(config: pytest.Config, settings: Settings, sys_path: Sequenc
     environment = facts.environment_facts(version, settings.let_through)
     store = Store(settings.baseline_dir, own_key())
     findings = find_with(config, settings, store, environment, keeper)
-    watch_sides(config, settings, findings, sys_path)
+    watch(findings)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, header)
     counting = Counting(

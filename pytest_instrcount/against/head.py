@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-import pytest_instrcount
 from pytest_instrcount.account.book import timed
 from pytest_instrcount.against.git import Repository, find_repository
 from pytest_instrcount.against.moved import Move, editable_tables, environments_in
@@ -23,7 +22,7 @@ from pytest_instrcount.against.told import Answer, Told, pack
 from pytest_instrcount.callgrind.process import read_lines
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
-from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.call_table import CallStore
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import Base
@@ -33,7 +32,7 @@ from pytest_instrcount.settings import Settings, load_command_line
 from pytest_instrcount.stash import EDITABLE, OWN_PACKAGE, is_traced
 
 _LAUNCH = Path(__file__).parent / "launch.py"
-_PACKAGE = Path(pytest_instrcount.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 #: Exit codes of pytest: all passed, some failed, none collected.
 _RAN = (0, 1, 5)
 _TAIL_LINES = 20

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
+from pytest_instrcount.session import start_measuring
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import OTHER_SIDE
+
+
+def start_side(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> None:
+    """Measure one side, in this process. Raises pytest.UsageError."""
+    chosen = choose_sides(config, settings)
+    watch = partial(watch_sides, config, chosen, sys_path)
+    start_measuring(config, chosen, sys_path, watch=watch)
 
 
 def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
@@ -48,8 +57,8 @@ def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
 def watch_sides(
     config: pytest.Config,
     settings: Settings,
-    findings: Findings,
     sys_path: Sequence[str],
+    findings: Findings,
     *,
     ahead: bool = False,
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_instrcount import facts, replay
 from pytest_instrcount.bundling import Bundler
-from pytest_instrcount.bytecode.counter import BytecodeCounter
+from pytest_instrcount.callgrind.bytecode import BytecodeCounter
 from pytest_instrcount.callgrind.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.ending import finalise, noting_interruption

@@ -13,8 +13,6 @@ import sys
 from itertools import repeat
 from typing import Any
 
-#: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
-OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
 #: So much of each size is taken before a test: some pools of pymalloc (CPython 3.10 and later).
 _POOLS, _POOL_BYTES = 4, 16_384
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).

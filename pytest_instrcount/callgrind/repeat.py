@@ -20,7 +20,7 @@ from pytest_instrcount.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
 
 if TYPE_CHECKING:
-    from pytest_instrcount.bytecode.counter import BytecodeCounter
+    from pytest_instrcount.callgrind.bytecode import BytecodeCounter
 
 #: Modules whose hooks around a phase do nothing to a plain test.
 _INDIFFERENT = (

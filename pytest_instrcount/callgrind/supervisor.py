@@ -29,6 +29,7 @@ from pytest_instrcount.callgrind.channel import (
 )
 from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.outbox import Outbox
+from pytest_instrcount.callgrind.perf_map import take_names
 from pytest_instrcount.callgrind.process import (
     Parent,
     Valgrind,
@@ -577,8 +578,6 @@ class Supervisor:
         scratch = Path(self.setup["scratch"])
         remove_tree(Path(temporary_folder(str(scratch)), run.child))
         if run.test.order["by_python"]:
-            from pytest_instrcount.callgrind.trampolines import take_names
-
             maps = [take_names(int(pid), scratch / "dumps") for pid in (run.pid, run.counter)]
             run.names = [str(path) for path in maps if path is not None]
         run.keep_counted()

@@ -14,23 +14,17 @@ import ctypes
 import mmap
 import os
 import platform
-import shutil
-import stat
 import struct
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from pytest_instrcount.callgrind.perf_map import NAMES, PERF_MAP
+
 # mypy takes the package for one of 3.10, where these functions are missing
 _sys: Any = sys
-
-#: Where CPython writes its map, whatever TMPDIR says.
-PERF_MAP = "/tmp/perf-{pid}.map"
-#: The map that the stubs of ours get, in the folder of the dumps.
-NAMES = "names.{pid}"
 
 _STUB_BYTES = 32
 #: Code objects that get a stub; what a test calls beyond is counted as its caller's.
@@ -184,17 +178,6 @@ class EvaluatorTrampolines:
 def make_trampolines(folder: str) -> PerfTrampolines | EvaluatorTrampolines:
     """What this interpreter has; maps of ours are written into ``folder``."""
     return PerfTrampolines() if sys.version_info >= (3, 12) else EvaluatorTrampolines(folder)
-
-
-def take_names(pid: int, folder: Path) -> Path | None:
-    """The map of a process that has ended, moved into ``folder``; None if it left none."""
-    names = folder / NAMES.format(pid=pid)
-    perf = Path(PERF_MAP.format(pid=pid))
-    with contextlib.suppress(OSError):
-        found = perf.lstat()  # in a folder of all users: it may be another's, or a link
-        if found.st_uid == os.getuid() and stat.S_ISREG(found.st_mode):
-            shutil.move(perf, names)
-    return names if names.exists() else None
 
 
 @contextlib.contextmanager

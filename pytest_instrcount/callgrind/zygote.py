@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest_instrcount
 from pytest_instrcount.account.book import current, keep_logs, phase, timed
 from pytest_instrcount.account.timings import WAITING, Span
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
@@ -23,7 +22,7 @@ from pytest_instrcount.callgrind.process import read_lines
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
 
-PACKAGE_FOLDER = Path(pytest_instrcount.__file__).parent
+PACKAGE_FOLDER = Path(__file__).parents[1]
 
 #: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
 _GLANCE_SECONDS = 0.25

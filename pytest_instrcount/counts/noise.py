@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pytest_instrcount.callgrind.profile import NOTHING, Profile
 from pytest_instrcount.counts.rules import KINDS, LIBC, RULES_VERSION, rule_of, runs_programs
 
+#: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
+OTHER_LAYOUTS, MOST_OTHER_LAYOUTS = 3, 8
 #: The kind of what no rule knows and layouts have shown to move.
 MEASURED = "measured"
 #: The kind of what layouts move by a hair of what it is, as the evaluation loop.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_instrcount.gate.baseline import changed_meanwhile
-from pytest_instrcount.gate.calls import CallStore, CallTable, judge_calls
+from pytest_instrcount.gate.call_table import CallStore, CallTable
+from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.gate import Verdict, should_write
 from pytest_instrcount.gate.limit import Limit

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline, read_text
-from pytest_instrcount.gate.calls import CallTable, parse_calls
+from pytest_instrcount.gate.call_table import CallTable, parse_calls
 from pytest_instrcount.gate.names import (
     CALLS_SUFFIX,
     file_name,

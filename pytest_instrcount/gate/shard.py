@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.atomic import replace_file
-from pytest_instrcount.callgrind.layout import MOST_OTHER_LAYOUTS
 from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.counts.noise import find_noise
+from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS, find_noise
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Baseline, Store
 from pytest_instrcount.gate.denoised import denoise_layouts

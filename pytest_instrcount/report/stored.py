@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from pytest_instrcount.blame.tree import CallTree, Path
 from pytest_instrcount.gate.baseline import Baseline
-from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.call_table import CallTable
 from pytest_instrcount.gate.names import printable
 from pytest_instrcount.report.words import (
     IR,

@@ -12,7 +12,7 @@ from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.call_rulings import TracedCount
-from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.call_table import CallTable
 from pytest_instrcount.settings import Settings
 from pytest_instrcount.stash import is_traced
 from pytest_instrcount.tracing.ceilings import idle_ceilings

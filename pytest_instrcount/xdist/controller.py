@@ -14,13 +14,13 @@ from pytest_instrcount.account.book import count, current
 from pytest_instrcount.account.timings import PhaseTime
 from pytest_instrcount.accounting import Accounting, start_account
 from pytest_instrcount.against.sides import choose_sides, watch_sides
-from pytest_instrcount.callgrind.layout import OTHER_LAYOUTS
 from pytest_instrcount.commands import Commands
+from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.ending import noting_interruption
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.findings import Findings
 from pytest_instrcount.gate.baseline import Store, read_text
-from pytest_instrcount.gate.calls import CallStore
+from pytest_instrcount.gate.call_table import CallStore
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.names import own_key, safe_part
@@ -60,7 +60,7 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
         raise pytest.UsageError(str(error)) from None
     store = Store(settings.baseline_dir, own_key())
     findings = find_with(config, settings, store, {}, keeper)
-    watch_sides(config, settings, findings, sys_path, ahead=True)
+    watch_sides(config, settings, sys_path, findings, ahead=True)
     selection = Selection(config)
     gate = Gate(config, settings, findings, selection, bundler, header)
     controller = Controller(config, settings, findings, selection, gate, sys_path)

@@ -15,7 +15,7 @@ from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.gate.budget import Budget, Ratio
 from pytest_instrcount.gate.call_rulings import TracedCount
-from pytest_instrcount.gate.calls import CallTable
+from pytest_instrcount.gate.call_table import CallTable
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.measurement import Measurement

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baseline import Store
-from pytest_instrcount.gate.calls import (
-    CallChange,
-    CallStore,
-    CallTable,
-    judge_calls,
-    parse_calls,
-    render_calls,
-)
+from pytest_instrcount.gate.call_table import CallStore, CallTable, parse_calls, render_calls
+from pytest_instrcount.gate.calls import CallChange, judge_calls
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_limit
 

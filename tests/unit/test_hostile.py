@@ -19,7 +19,7 @@ from pytest_instrcount.blame import source, tree
 from pytest_instrcount.blame.contexts import parse_names
 from pytest_instrcount.blame.source import first_line
 from pytest_instrcount.blame.tree import TRACER, CallTree
-from pytest_instrcount.callgrind import trampolines
+from pytest_instrcount.callgrind import perf_map
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
 from pytest_instrcount.callgrind.outfile import join_dumps
 from pytest_instrcount.callgrind.parse import parse_profile
@@ -27,7 +27,7 @@ from pytest_instrcount.callgrind.profile import Row
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate import reading
 from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store
-from pytest_instrcount.gate.calls import CallStore, CallTable
+from pytest_instrcount.gate.call_table import CallStore, CallTable
 from pytest_instrcount.gate.limit import parse_count_limit
 from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
 from pytest_instrcount.gate.shard import load_shard
@@ -409,7 +409,7 @@ def test_a_map_of_somebody_else_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """CPython's maps are in a folder of all users: what is not our own file there is not taken."""
-    monkeypatch.setattr(trampolines, "PERF_MAP", str(tmp_path / "perf-{pid}.map"))
+    monkeypatch.setattr(perf_map, "PERF_MAP", str(tmp_path / "perf-{pid}.map"))
     place, folder = tmp_path / "perf-7.map", tmp_path / "dumps"
     folder.mkdir()
     (tmp_path / "mine").write_text("7f20 b py::f:/a.py\n")
@@ -419,11 +419,11 @@ def test_a_map_of_somebody_else_is_left(
         place.mkdir()
     else:
         os.mkfifo(place)
-    assert trampolines.take_names(7, folder) is None
+    assert perf_map.take_names(7, folder) is None
     assert os.path.lexists(place)
     assert not list(folder.iterdir())
     (tmp_path / "perf-8.map").write_text("7f20 b py::f:/a.py\n")
-    assert trampolines.take_names(8, folder) == folder / "names.8"
+    assert perf_map.take_names(8, folder) == folder / "names.8"
 
 
 NESTED = b'{"kind": "pytest-instrcount bundle", "x": [%s]}'
