@@ -22,9 +22,9 @@ from typing import Any
 
 import pytest
 
-import pytest_instrcount.starting
+import pytest_instrcount.session.zygote
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
-from pytest_instrcount.measuring import read_profile
+from pytest_instrcount.session.answers import read_profile
 
 Message = dict[str, Any]
 
@@ -105,7 +105,7 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     Recording.record = Path(record)
     Recording.layouts, Recording.kept = range(int(first), int(last) + 1), int(kept)
-    pytest_instrcount.starting.Zygote = Recording  # type: ignore[misc]
+    pytest_instrcount.session.zygote.Zygote = Recording  # type: ignore[misc]
     sys.exit(pytest.main(args))
 
 

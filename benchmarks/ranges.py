@@ -10,8 +10,8 @@ from __future__ import annotations
 import timeit
 from collections.abc import Callable
 
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.session import start, stop
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.session import start, stop
 
 CALLS = 50_000
 ROUNDS = 7

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.gate.rulings import Rulings
 
 

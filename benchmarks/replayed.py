@@ -28,10 +28,10 @@ from typing import Any
 
 import pytest
 
-import pytest_instrcount.starting
+import pytest_instrcount.session.zygote
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteSetup
-from pytest_instrcount.measuring import collector_paused
+from pytest_instrcount.session.answers import collector_paused
 
 Message = dict[str, Any]
 FILES = "dumps", "names"
@@ -164,7 +164,7 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     made: Any = {"record": Recording, "replay": Replaying}[how]
     made.folder = Path(folder)
-    pytest_instrcount.starting.Zygote = made  # type: ignore[misc]
+    pytest_instrcount.session.zygote.Zygote = made  # type: ignore[misc]
     reads = count_reads()
     status = pytest.main(args)
     usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -24,9 +24,9 @@ from pathlib import Path
 from tabulate import tabulate
 from truth import KEPT
 
-import pytest_instrcount.gate.denoised as denoised
-from pytest_instrcount.callgrind.profile import Profile
+import pytest_instrcount.counts.denoised as denoised
 from pytest_instrcount.counts.noise import find_noise
+from pytest_instrcount.counts.profile import Profile
 
 NUMBERS = (3, 4, 5)
 ROOMS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))

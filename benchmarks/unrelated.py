@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.counts.measurement import Measurement
 
 WORKLOADS = Path(__file__).parent / "noise_workloads"
 _RECORDED = Path(__file__).parent / "recorded.py"

@@ -15,26 +15,26 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from pytest_instrcount.blame.blame import find_blame
-from pytest_instrcount.blame.contexts import parse_names, tree_from
-from pytest_instrcount.blame.tree import CallTree
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
-from pytest_instrcount.callgrind.outfile import header_lines, join_dumps
-from pytest_instrcount.callgrind.parse import parse_profile, read_total
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import find_noise
+from pytest_instrcount.counts.outfile import header_lines, join_dumps
+from pytest_instrcount.counts.parse import parse_profile, read_total
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.contexts import parse_names, tree_from
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.counts.work import count_work
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, to_baseline
-from pytest_instrcount.gate.call_table import CallTable, parse_calls, render_calls
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, RunSummary, measured_result
-from pytest_instrcount.gate.schema import Baseline, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.baseline import Found, to_baseline
+from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
+from pytest_instrcount.gate.store.schema import Baseline, parse_baseline, render_baseline
 from pytest_instrcount.report.bundle import load_bundle, render_bundle
 from pytest_instrcount.report.callgrind import baseline_profile, measured_profile, python_profile
 from pytest_instrcount.report.calls import render_calls_failure
@@ -44,9 +44,9 @@ from pytest_instrcount.report.page_data import page_data
 from pytest_instrcount.report.shown import render_shown
 from pytest_instrcount.report.stacks import collapsed_lines, speedscope_chunks
 from pytest_instrcount.report.text import render_failure, render_summary
-from pytest_instrcount.trace.nvprof import load_nvprof, parse_nvprof_trace
-from pytest_instrcount.trace.remote import pack_events, unpack_events
-from pytest_instrcount.trace.run import Sent, run_chunks
+from pytest_instrcount.trace.events.nvprof import load_nvprof, parse_nvprof_trace
+from pytest_instrcount.trace.ranges.remote import pack_events, unpack_events
+from pytest_instrcount.trace.ranges.run import Sent, run_chunks
 
 #: What a target may take of memory: bytes for each of its input, beside so many.
 MOST_BYTES, LEAST_BYTES = 150, 64_000_000

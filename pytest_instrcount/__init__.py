@@ -8,26 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_instrcount.child_spec import ChildSpec
+    from pytest_instrcount.callgrind.timer.timer import CopyIfCallgrind, Timer
+    from pytest_instrcount.config.child_spec import ChildSpec
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
-    from pytest_instrcount.counts.timer import CopyIfCallgrind, Timer
     from pytest_instrcount.errors import InstrcountError, InstrcountWarning
     from pytest_instrcount.gate.gate import Verdict
     from pytest_instrcount.gate.limit import Limit
     from pytest_instrcount.gate.records import RunSummary, TestResult
     from pytest_instrcount.trace.columns import Parameter
-    from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
-    from pytest_instrcount.trace.events import EventList
-    from pytest_instrcount.trace.function_event import FunctionEvent
-    from pytest_instrcount.trace.nvprof import load_nvprof
-    from pytest_instrcount.trace.profile import profile
-    from pytest_instrcount.trace.ranges import record_function
+    from pytest_instrcount.trace.events.event_list import EventList
+    from pytest_instrcount.trace.events.function_event import FunctionEvent
+    from pytest_instrcount.trace.events.nvprof import load_nvprof
+    from pytest_instrcount.trace.events.profile import profile
+    from pytest_instrcount.trace.ranges.emit import emit_itt, emit_nvtx
+    from pytest_instrcount.trace.ranges.ranges import record_function
+    from pytest_instrcount.trace.ranges.record import RecordProfile
+    from pytest_instrcount.trace.ranges.session import mark
+    from pytest_instrcount.trace.ranges.steps import StepTracker
+    from pytest_instrcount.trace.ranges.unique import EnforceUnique
     from pytest_instrcount.trace.recognize import Recognizer, recognize_class
-    from pytest_instrcount.trace.record import RecordProfile
-    from pytest_instrcount.trace.session import mark
-    from pytest_instrcount.trace.steps import StepTracker
-    from pytest_instrcount.trace.unique import EnforceUnique
 
 __version__ = "0.1.0"
 __all__ = [
@@ -63,31 +63,31 @@ __all__ = [
 # they are asked for, and not before.
 _HOMES = {
     "CallgrindStats": "counts.stats",
-    "ChildSpec": "child_spec",
-    "CopyIfCallgrind": "counts.timer",
-    "EnforceUnique": "trace.unique",
-    "EventList": "trace.events",
+    "ChildSpec": "config.child_spec",
+    "CopyIfCallgrind": "callgrind.timer.timer",
+    "EnforceUnique": "trace.ranges.unique",
+    "EventList": "trace.events.event_list",
     "FunctionCount": "counts.function_counts",
     "FunctionCounts": "counts.function_counts",
-    "FunctionEvent": "trace.function_event",
+    "FunctionEvent": "trace.events.function_event",
     "InstrcountError": "errors",
     "InstrcountWarning": "errors",
     "Limit": "gate.limit",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",
-    "RecordProfile": "trace.record",
+    "RecordProfile": "trace.ranges.record",
     "RunSummary": "gate.records",
-    "StepTracker": "trace.steps",
+    "StepTracker": "trace.ranges.steps",
     "TestResult": "gate.records",
-    "Timer": "counts.timer",
+    "Timer": "callgrind.timer.timer",
     "Verdict": "gate.gate",
-    "emit_itt": "trace.emit",
-    "emit_nvtx": "trace.emit",
-    "load_nvprof": "trace.nvprof",
-    "mark": "trace.session",
-    "profile": "trace.profile",
+    "emit_itt": "trace.ranges.emit",
+    "emit_nvtx": "trace.ranges.emit",
+    "load_nvprof": "trace.events.nvprof",
+    "mark": "trace.ranges.session",
+    "profile": "trace.events.profile",
     "recognize_class": "trace.recognize",
-    "record_function": "trace.ranges",
+    "record_function": "trace.ranges.ranges",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_instrcount.unobeyed import unobeyed
+from pytest_instrcount.host.text import unobeyed
 
 
 class InstrcountError(Exception):

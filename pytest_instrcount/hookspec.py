@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_instrcount.child_spec import ChildSpec
+    from pytest_instrcount.config.child_spec import ChildSpec
     from pytest_instrcount.gate.limit import Limit
     from pytest_instrcount.gate.records import RunSummary, TestResult
     from pytest_instrcount.trace.recognize import Recognizer

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_instrcount.stash import COUNTING, INSIDE, MISTAKES, is_traced
+from pytest_instrcount.config.stash import COUNTING, INSIDE, MISTAKES, is_traced
 
 if TYPE_CHECKING:
-    from pytest_instrcount.fixture import InstrCount
-    from pytest_instrcount.tracing.fixture import TraceProfile
+    from pytest_instrcount.fixtures.instrcount import InstrCount
+    from pytest_instrcount.fixtures.trace.fixture import TraceProfile
 
 #: The folder of this package, with a slash at its end.
 HERE = __file__.removesuffix("plugin.py")
@@ -23,7 +23,7 @@ STARTED_WITH = tuple(sys.path)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini settings."""
-    from pytest_instrcount.options import add_options
+    from pytest_instrcount.config.options import add_options
 
     add_options(parser)
 
@@ -34,10 +34,10 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, Any, Any]:
     """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
     result = yield
-    from pytest_instrcount.options import adopts_benchmarks
+    from pytest_instrcount.config.options import adopts_benchmarks
 
     if adopts_benchmarks(early_config, early_config.known_args_namespace):
-        from pytest_instrcount.adopting.leftovers import declare_options
+        from pytest_instrcount.fixtures.benchmark.leftovers import declare_options
 
         declare_options(parser)
     return result
@@ -53,17 +53,17 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Adopt benchmarks before the plugins that they were written for are configured."""
-    from pytest_instrcount.options import adopts_benchmarks
+    from pytest_instrcount.config.options import adopts_benchmarks
 
     if adopts_benchmarks(config, config.option):
-        from pytest_instrcount.adopting.hooks import adopt_benchmarks
+        from pytest_instrcount.fixtures.benchmark.hooks import adopt_benchmarks
 
         adopt_benchmarks(config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker; measure if the user wants it."""
-    from pytest_instrcount.options import MARKER_LINE, TRACE_MARKER_LINE
+    from pytest_instrcount.config.options import MARKER_LINE, TRACE_MARKER_LINE
 
     config.addinivalue_line("markers", MARKER_LINE)
     config.addinivalue_line("markers", TRACE_MARKER_LINE)
@@ -71,11 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("trace_profile") is not None and not (
         hasattr(config, "workerinput") or config.stash.get(INSIDE, False)
     ):
-        from pytest_instrcount.tracing.whole import watch_run
+        from pytest_instrcount.fixtures.trace.whole import watch_run
 
         watch_run(config)
     if wants_to_measure(config):
-        from pytest_instrcount.backend import BYTECODE, choose_backend
+        from pytest_instrcount.session.backend import BYTECODE, choose_backend
 
         chosen = choose_backend(config)
         if chosen is None:
@@ -83,19 +83,19 @@ def pytest_configure(config: pytest.Config) -> None:
         backend, settings = chosen
         # the controller of pytest-xdist measures nothing, and its workers write nothing
         if backend == BYTECODE:
-            from pytest_instrcount.bytecode.run import start_counting as start
+            from pytest_instrcount.session.bytecode.run import start_counting as start
         elif hasattr(config, "workerinput"):
-            from pytest_instrcount.xdist.worker import start_worker as start
+            from pytest_instrcount.session.xdist.worker import start_worker as start
         elif getattr(config.option, "dist", "no") != "no":
-            from pytest_instrcount.xdist.controller import start_controller as start
+            from pytest_instrcount.session.xdist.controller import start_controller as start
         else:
-            from pytest_instrcount.against.sides import start_side as start
+            from pytest_instrcount.session.against.sides import start_side as start
         start(config, settings, STARTED_WITH)
 
 
 def wants_to_measure(config: pytest.Config) -> bool:
     """Whether the user asked for it; never inside Valgrind, nor where no test is to run."""
-    from pytest_instrcount.options import asks_to_measure
+    from pytest_instrcount.config.options import asks_to_measure
 
     asked = asks_to_measure(config, config.option)
     idle = (
@@ -121,7 +121,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "size" in metafunc.fixturenames and any(
         "scaling" in mark.kwargs for mark in metafunc.definition.iter_markers("instrcount")
     ):
-        from pytest_instrcount.budgeting import sizes_to_give
+        from pytest_instrcount.session.budgets import sizes_to_give
 
         sizes = sizes_to_give(metafunc.definition)
         if sizes:
@@ -141,7 +141,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With --instrcount-only and --instrcount-skip, leave out the others."""
     only, skip = config.getoption("instrcount_only"), config.getoption("instrcount_skip")
     if only or skip:
-        from pytest_instrcount.selection import deselect
+        from pytest_instrcount.session.selection import deselect
 
         deselect(config, items, only=only, skip=skip)
 
@@ -152,7 +152,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     idle = config.getoption("collectonly", False) or config.stash.get(INSIDE, False)
     if not idle and any(map(is_traced, session.items)):
-        from pytest_instrcount.tracing.hooks import check_items
+        from pytest_instrcount.fixtures.trace.hooks import check_items
 
         try:
             check_items(config, [item for item in session.items if is_traced(item)])
@@ -195,7 +195,7 @@ def instrcount(request: pytest.FixtureRequest) -> InstrCount:
 
     Without --instrcount the call is made once, as if it were written without the fixture.
     """
-    from pytest_instrcount.fixture import InstrCount
+    from pytest_instrcount.fixtures.instrcount import InstrCount
 
     counting = request.config.stash.get(COUNTING, None)
     if counting is not None:
@@ -207,7 +207,7 @@ def instrcount(request: pytest.FixtureRequest) -> InstrCount:
 @pytest.fixture
 def trace_profile(request: pytest.FixtureRequest) -> TraceProfile:
     """Trace the calls that are made through it, or in its with-block; the tree is in ``.tree``."""
-    from pytest_instrcount.tracing.hooks import trace_of
+    from pytest_instrcount.fixtures.trace.hooks import trace_of
 
     return trace_of(request.node)
 
@@ -217,7 +217,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Trace a test that carries the marker or takes the fixture."""
     if not is_traced(item):
         return (yield)
-    from pytest_instrcount.tracing.hooks import trace_item
+    from pytest_instrcount.fixtures.trace.hooks import trace_item
 
     with trace_item(item):
         return (yield)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from pytest_instrcount.trace.event import Event, EventKind, ThreadEvents
-from pytest_instrcount.trace.session import Session, start
+from pytest_instrcount.trace.ranges.event import Event, EventKind, ThreadEvents
+from pytest_instrcount.trace.ranges.session import Session, start
 
 
 @contextmanager

@@ -124,5 +124,5 @@ def valgrind_command(
 
 def python_command(executable: str, package_folder: Path, plan: Path) -> list[str]:
     """Python's part. ``-S``: site is run later, once the import system sees only importable names."""
-    bootstrap = package_folder / "callgrind" / "bootstrap.py"
+    bootstrap = package_folder / "callgrind" / "inside" / "bootstrap.py"
     return [executable, "-S", str(bootstrap), str(plan)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed, Message
-from pytest_instrcount.patience import Patience
+from pytest_instrcount.host.patience import Patience
 
 #: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
 ORDER_SECONDS = 60.0

@@ -18,7 +18,7 @@ from pytest_instrcount.callgrind.repetition import (
     is_long,
     read_pilot,
 )
-from pytest_instrcount.patience import Patience
+from pytest_instrcount.host.patience import Patience
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.patience import Patience
+from pytest_instrcount.host.patience import Patience
 
 _MOST_RUNS = 1000
 _MOST_HOLDERS = 20

@@ -28,7 +28,6 @@ from pytest_instrcount.callgrind.channel import (
     Message,
 )
 from pytest_instrcount.callgrind.command import temporary_folder
-from pytest_instrcount.callgrind.outbox import Outbox
 from pytest_instrcount.callgrind.perf_map import take_names
 from pytest_instrcount.callgrind.process import (
     Parent,
@@ -62,10 +61,11 @@ from pytest_instrcount.callgrind.runs import (
     is_late,
 )
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_tree, restore
+from pytest_instrcount.callgrind.send_queue import Outbox
 from pytest_instrcount.callgrind.sweeping import Sweeper
 from pytest_instrcount.callgrind.waiting import Waiting
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.patience import Patience
+from pytest_instrcount.host.patience import Patience
 
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3

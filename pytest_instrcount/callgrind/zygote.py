@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.account.book import current, keep_logs, phase, timed
-from pytest_instrcount.account.timings import WAITING, Span
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.failing import broken_supervisor, why_and_remedy
 from pytest_instrcount.callgrind.process import read_lines
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.account.current import current, keep_logs, phase, timed
+from pytest_instrcount.host.account.timings import WAITING, Span
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 

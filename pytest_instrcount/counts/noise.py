@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_instrcount.callgrind.profile import NOTHING, Profile
+from pytest_instrcount.counts.profile import NOTHING, Profile
 from pytest_instrcount.counts.rules import KINDS, LIBC, RULES_VERSION, rule_of, runs_programs
 
 #: How many layouts there are beside the usual one: at first, and where those leave open what is noise.
@@ -82,7 +82,7 @@ def split(profile: Profile, noise: Noise) -> Split:
     dict that the cache of methods asks for is the cache's. What libc's routines cost belongs to the
     caller: called from noise it is a kind of its own.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> rows = {"a.c:f": Row(500, 1), "obmalloc.c:PyObject_Malloc": Row(210, 3)}
     >>> callers = {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(210, 3)}}
     >>> found = split(Profile(710, rows, callers), Noise())
@@ -215,7 +215,7 @@ def _changing(profiles: Sequence[Profile]) -> Iterable[str]:
 def differing_functions(first: Profile, second: Profile) -> tuple[str, ...]:
     """Functions whose own count is not the same in both, the largest difference first.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> a, b = Profile(3, {"f": Row(2, 1), "g": Row(1, 1)}), Profile(9, {"f": Row(2, 1), "g": Row(7, 1)})
     >>> differing_functions(a, b)
     ('g',)

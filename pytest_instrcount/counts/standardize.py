@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from pytest_instrcount.callgrind.profile import Profile, rename_profile
+from pytest_instrcount.counts.profile import Profile, rename_profile
 
 _UNKNOWN, _LIBC = "???", "libc"
 # What is added to a symbol. By compilers and linkers: .isra.0, .constprop.0, .part.0, .cold,
@@ -89,7 +89,7 @@ _SAME = {"memmove": "memcpy", "mempcpy": "memcpy", "wmemmove": "wmemcpy"}
 def standardize_profile(profile: Profile) -> Profile:
     """The same counts under standard names; functions that come to share one are added up.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> rows = {"/a/x.c:f.part.0": Row(2, 0), "/a/x.c:f": Row(5, 1)}
     >>> standardize_profile(Profile(7, rows)).rows
     {'x.c:f': Row(ir=7, calls=1)}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pytest_instrcount.callgrind.profile import NOTHING, Profile
 from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
+from pytest_instrcount.counts.profile import NOTHING, Profile
 from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.counts.standardize import standardize, standardize_profile
 from pytest_instrcount.counts.task import TaskSpec
@@ -15,7 +15,7 @@ from pytest_instrcount.counts.task import TaskSpec
 class CallgrindStats:
     """Counts of a statement, over all its runs, and of the same runs of nothing (the baseline).
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> profile = Profile(500, {"/a/x.c:f": Row(500, 1)}, {}, {"/a/x.c:f": 500})
     >>> stats = CallgrindStats.from_profiles(
     ...     TaskSpec("f()", ""), 1, profile, None, built_with_debug_symbols=True, callgrind_out=None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from pytest_instrcount.callgrind.profile import Profile
+from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.rules import MEMORY, rule_of
 
 #: Kinds of work, in the order in which they are shown.
@@ -70,7 +70,7 @@ def count_work(profile: Profile) -> dict[str, int]:
     An allocation is what a program asks for: what the allocator does within itself is its affair, and
     so is whether a free list had one at hand.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> callers = {"obmalloc.c:PyObject_Malloc": {"a.c:f": Row(210, 3), "obmalloc.c:g": Row(9, 1)}}
     >>> count_work(Profile(210, {}, callers))
     {'allocations': 3}
@@ -87,7 +87,7 @@ def count_work(profile: Profile) -> dict[str, int]:
 def can_count_allocations(profile: Profile) -> bool:
     """Whether the allocator's functions have names: those of an interpreter without symbols have none.
 
-    >>> from pytest_instrcount.callgrind.profile import Row
+    >>> from pytest_instrcount.counts.profile import Row
     >>> can_count_allocations(Profile(0, {"???:0x5cfad0 [python3.11]": Row(1, 1)}))
     False
     """

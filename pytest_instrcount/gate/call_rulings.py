@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_instrcount.gate.baseline import changed_meanwhile
-from pytest_instrcount.gate.call_table import CallStore, CallTable
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.gate import Verdict, should_write
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.rulings import Policy
-from pytest_instrcount.gate.updating import Update
+from pytest_instrcount.gate.store.baseline import changed_meanwhile
+from pytest_instrcount.gate.store.calls import CallStore, CallTable
+from pytest_instrcount.gate.store.updating import Update
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pytest_instrcount.gate.call_table import CallTable
 from pytest_instrcount.gate.compare import Difference, Gated, GatedCount, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.store.calls import CallTable
 
 
 @dataclass(frozen=True, slots=True)

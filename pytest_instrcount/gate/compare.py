@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.counts.rules import RULES_VERSION
-from pytest_instrcount.counts.work import added_work
-from pytest_instrcount.gate.baseline import Baseline, Found, Missing
-from pytest_instrcount.gate.denoised import (
+from pytest_instrcount.counts.denoised import (
     CLEAR,
     CLEAR_WIDTHS,
     Denoised,
@@ -19,8 +15,12 @@ from pytest_instrcount.gate.denoised import (
     ends_of_growth,
     grown,
 )
-from pytest_instrcount.gate.fold import fold_rows, has_rule
-from pytest_instrcount.gate.measurement import Measurement, per_call
+from pytest_instrcount.counts.fold import fold_rows, has_rule
+from pytest_instrcount.counts.measurement import Measurement, per_call
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.rules import RULES_VERSION
+from pytest_instrcount.counts.work import added_work
+from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing
 
 #: What stands for a fact or a package that one of the two sides does not have.
 ABSENT = "(none)"

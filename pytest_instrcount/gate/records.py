@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from pytest_instrcount.blame.blame import PythonBlame
-from pytest_instrcount.blame.tree import CallTree
-from pytest_instrcount.gate.baseline import Baseline, Found, Missing
+from pytest_instrcount.counts.denoised import Denoised
+from pytest_instrcount.counts.measurement import Measurement, per_call
+from pytest_instrcount.counts.python.blame import PythonBlame
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.calls import CallChange
 from pytest_instrcount.gate.cause import Cause, cause_of
@@ -20,10 +21,9 @@ from pytest_instrcount.gate.compare import (
     FunctionDelta,
     Incomparable,
 )
-from pytest_instrcount.gate.denoised import Denoised
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.measurement import Measurement, per_call
+from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing
 
 #: Verdicts that an update of the baselines would settle.
 ACCEPTABLE = frozenset({Verdict.regressed, Verdict.improved, Verdict.new, Verdict.incomparable})

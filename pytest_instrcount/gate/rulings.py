@@ -10,20 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
-from pytest_instrcount.blame.blame import find_blame
-from pytest_instrcount.blame.tree import CallTree
-from pytest_instrcount.callgrind.profile import NOTHING
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import moving_functions
+from pytest_instrcount.counts.profile import NOTHING
+from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import (
-    Baseline,
-    Found,
-    Missing,
-    Store,
-    changed_meanwhile,
-    to_baseline,
-)
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Delta, Gated, GatedCount, compare
 from pytest_instrcount.gate.gate import (
@@ -38,14 +31,21 @@ from pytest_instrcount.gate.gate import (
     should_write,
     too_many_allocations,
 )
-from pytest_instrcount.gate.ledger import Entry, add_entry
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
-from pytest_instrcount.gate.schema import OLDER, raw_baseline
-from pytest_instrcount.gate.shard import Shard
+from pytest_instrcount.gate.store.baseline import (
+    Baseline,
+    Found,
+    Missing,
+    Store,
+    changed_meanwhile,
+    to_baseline,
+)
+from pytest_instrcount.gate.store.ledger import Entry, add_entry
+from pytest_instrcount.gate.store.schema import OLDER, raw_baseline
+from pytest_instrcount.gate.store.shard import Shard
+from pytest_instrcount.gate.store.updating import Update
 from pytest_instrcount.gate.suspicion import may_have_moved
-from pytest_instrcount.gate.updating import Update
 
 Result = TypeVar("Result", TestResult, CallsResult)
 Record = TypeVar("Record", Measurement, Baseline)

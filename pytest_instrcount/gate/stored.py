@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_instrcount.blame.blame import find_blame
+from pytest_instrcount.counts.python.blame import find_blame
 from pytest_instrcount.counts.work import added_work
-from pytest_instrcount.gate.baseline import Baseline
 from pytest_instrcount.gate.cause import cause_of
 from pytest_instrcount.gate.compare import (
     Gated,
@@ -19,6 +18,7 @@ from pytest_instrcount.gate.compare import (
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult, ends_of
+from pytest_instrcount.gate.store.baseline import Baseline
 
 
 def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:

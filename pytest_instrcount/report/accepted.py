@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.words import count, percent, short_name
 
 #: So many tests are listed, those that moved most.

@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterable
 from fractions import Fraction
 
-from pytest_instrcount.blame.blame import CalledMore, PythonBlame, PythonDelta
-from pytest_instrcount.blame.source import call_sites, is_installed
-from pytest_instrcount.blame.tree import TRAMPOLINES
+from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
+from pytest_instrcount.counts.python.source import call_sites, is_installed
+from pytest_instrcount.counts.python.tree import TRAMPOLINES
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.table import NARROWEST_NAME
 from pytest_instrcount.report.trees import place_of, split_name
 from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient

@@ -12,7 +12,7 @@ from pytest_instrcount.gate.budget import (
     ScalingResult,
     Unjudged,
 )
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import IR, count, percent, quotient, short_name
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.blame.tree import UNITS, CallTree
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.tree import UNITS, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable, shown_path
-from pytest_instrcount.gate.reading import read_file, unpack_json
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.store.names import printable, shown_path
+from pytest_instrcount.gate.store.reading import read_file, unpack_json
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1

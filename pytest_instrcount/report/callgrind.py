@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_instrcount.blame.source import call_sites, first_line
-from pytest_instrcount.blame.tree import CallTree, Path, Place
-from pytest_instrcount.callgrind.outfile import Call, Function, header_lines, write_costs
-from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.gate.baseline import Baseline
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.outfile import Call, Function, header_lines, write_costs
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.source import call_sites, first_line
+from pytest_instrcount.counts.python.tree import CallTree, Path, Place
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.names import printable
 
 #: What stands in a baseline for who calls a function, and for what it calls: that is not stored.
 CALLERS = Function("(baseline)", "(any caller)")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, CallsResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.causes import ways_out, what_became
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import count, count_verdicts, cut_right, percent, short_name

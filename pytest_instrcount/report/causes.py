@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_instrcount.gate.cause import MEANINGS, Cause
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.store.names import printable
 
 _MOST_NAMES = 3
 _MOST_REASONS = 3

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypedDict, TypeGuard
 
-from pytest_instrcount.gate.measurement import per_call
-from pytest_instrcount.gate.schema import LARGEST_FILE, SCHEMA
-from pytest_instrcount.git import git_command, git_environment, run_git, work_tree
+from pytest_instrcount.counts.measurement import per_call
+from pytest_instrcount.gate.store.schema import LARGEST_FILE, SCHEMA
+from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
-from pytest_instrcount.blame.blame import PythonBlame, PythonDelta
+from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
 from pytest_instrcount.gate.budget import (
     BudgetResult,
     CeilingResult,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
 from pytest_instrcount.report.calls import render_calls

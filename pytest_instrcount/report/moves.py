@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from pytest_instrcount.gate.compare import Difference
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.words import percent
 
 _FEWEST = 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from pytest_instrcount.blame.blame import PythonDelta
-from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.counts.python.blame import PythonDelta
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict

@@ -17,8 +17,8 @@ from pytest_instrcount.gate.gate import (
     Verdict,
     fails,
 )
-from pytest_instrcount.gate.names import printable, shown_path
-from pytest_instrcount.gate.reading import read_file
+from pytest_instrcount.gate.store.names import printable, shown_path
+from pytest_instrcount.gate.store.reading import read_file
 from pytest_instrcount.report.json import SCHEMA
 
 #: Bytes of a report that are read.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from pytest_instrcount.atomic import appending, writing
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.names import printable, reason_of
 from pytest_instrcount.gate.records import RunSummary
+from pytest_instrcount.gate.store.names import printable, reason_of
+from pytest_instrcount.host.files import appending, writing
 
 #: Where the baseline of a test is, or would be.
 PathOf = Callable[[str], Path]

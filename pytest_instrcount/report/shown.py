@@ -6,9 +6,9 @@ import shlex
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.names import printable, shown_path
+from pytest_instrcount.gate.store.names import printable, shown_path
+from pytest_instrcount.host.text import unobeyed
 from pytest_instrcount.report.bundle import Bundle, BundledTest
-from pytest_instrcount.unobeyed import unobeyed
 
 
 def find_tests(bundle: Bundle, wanted: str, path: Path) -> tuple[BundledTest, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_instrcount.blame.tree import TRACER, CallTree
-from pytest_instrcount.gate.measurement import per_call
+from pytest_instrcount.counts.measurement import per_call
+from pytest_instrcount.counts.python.tree import TRACER, CallTree
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.report.trees import chosen_trees, frame_name, place_of, rows_of, split_name
 from pytest_instrcount.trace.export.collapsed import frame_text

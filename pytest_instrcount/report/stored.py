@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from tabulate import tabulate
 
-from pytest_instrcount.blame.tree import CallTree, Path
-from pytest_instrcount.gate.baseline import Baseline
-from pytest_instrcount.gate.call_table import CallTable
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.counts.python.tree import CallTree, Path
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.calls import CallTable
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.words import (
     IR,
     UNIT_FACT,

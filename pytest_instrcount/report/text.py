@@ -7,15 +7,15 @@ from fractions import Fraction
 
 from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.accepted import render_accepted
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.budgets import render_budgets
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.causes import uncompared_lines, ways_out, what_became
+from pytest_instrcount.report.detection_limit import blind_limits, unsteady_tests
 from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
-from pytest_instrcount.report.sight import blind_limits, unsteady_tests
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.waiting import waiting
 from pytest_instrcount.report.words import (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from pytest_instrcount.blame.source import first_line
-from pytest_instrcount.blame.tree import CallTree
+from pytest_instrcount.counts.python.source import first_line
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult

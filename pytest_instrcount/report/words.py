@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Context
 from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.names import printable
+from pytest_instrcount.gate.store.names import printable
 
 #: The fact of an environment that says what is counted, where it is not ``IR``.
 UNIT_FACT = "unit"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.counts.parse import parse_profile
 
 pytestmark = pytest.mark.valgrind
 

@@ -165,7 +165,7 @@ def test_stubs_leave_a_program_as_it_is() -> None:
     """Exceptions, generators, recursion and threads go through the hook, with and without a stub."""
     code = """if True:
         import os, sys, threading
-        from pytest_instrcount.callgrind.trampolines import EvaluatorTrampolines
+        from pytest_instrcount.callgrind.inside.trampolines import EvaluatorTrampolines
 
         def depth(n): return 0 if n == 0 else 1 + depth(n - 1)
         def numbers():

@@ -82,7 +82,7 @@ def test_byte_code_and_company(
     project.makeconftest("import helper")
     project.makepyfile(helper="NUMBERS = {str(n): n for n in range(300)}", work="def work(): pass")
     project.makepyfile(  # compiled under Valgrind, by the process that all others come from
-        early="import sys; 'pytest_instrcount.callgrind.inside' in sys.modules and __import__('late')",
+        early="import sys; 'pytest_instrcount.callgrind.inside.main' in sys.modules and __import__('late')",
         late="",
     )
     project.makepyfile(test_suite=SUITE.replace("import pytest\n", "import pytest, work\n"))

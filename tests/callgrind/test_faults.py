@@ -121,7 +121,9 @@ def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any])
         def test_never(): pass
         """,
     )
-    project.makeconftest("from pytest_instrcount import patience\npatience.START_SECONDS = 8.0\n")
+    project.makeconftest(
+        "from pytest_instrcount.host import patience\npatience.START_SECONDS = 8.0\n"
+    )
     result, tests = run("--instrcount-timeout=8")
     assert {test["verdict"] for test in tests.values()} == {"failed"}
     result.stdout.fnmatch_lines(

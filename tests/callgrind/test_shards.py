@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.cli import main
+from pytest_instrcount.cli.main import main
 
 pytestmark = pytest.mark.valgrind
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount import CopyIfCallgrind, Timer
-from pytest_instrcount.callgrind import statements
+from pytest_instrcount.callgrind.timer import statements
 from pytest_instrcount.errors import InstrcountError
 from tests.callgrind.conftest import valgrind_processes
 from tests.callgrind.test_annotate import annotated, function_of
@@ -194,7 +194,7 @@ def test_a_kept_process_ends_with_its_user(scratch: Path) -> None:
         "import os, signal, sys, tempfile, torch, types\n"
         f"tempfile.tempdir = {str(scratch / 'scratch')!r}\n"
         "from pytest_instrcount import Timer\n"
-        "from pytest_instrcount.callgrind import statements\n"
+        "from pytest_instrcount.callgrind.timer import statements\n"
         "counts = {Timer('torch.colorsys').collect_callgrind().counts() for _ in range(2)}\n"
         "assert len(counts) == len(statements._kept) == 1, counts\n"
         "if sys.argv[1:]: os.kill(os.getpid(), signal.SIGKILL)\n"

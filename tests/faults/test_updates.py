@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate import updating as module
-from pytest_instrcount.gate.updating import updating
+from pytest_instrcount.gate.store import updating as module
+from pytest_instrcount.gate.store.updating import updating
 from tests.faults.conftest import Place, wait_for
 
 #: What it counts depends on who runs it; the one that waits has read its baselines by then.
@@ -115,7 +115,7 @@ def test_nothing_is_made_for_nothing(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_instrcount.gate.updating import updating
+from pytest_instrcount.gate.store.updating import updating
 root, mine = Path(sys.argv[1]), sys.argv[2].encode()
 for _ in range(30):
     with updating(root) as update:

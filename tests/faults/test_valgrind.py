@@ -104,7 +104,7 @@ def test_valgrind_that_does_not_start(place: Place, script: str, said: str) -> N
     option = wrapper(place, SAYS_VERSION + script)
     place.write(
         "conftest.py",
-        "from pytest_instrcount import patience\npatience.START_SECONDS = 3.0\n",
+        "from pytest_instrcount.host import patience\npatience.START_SECONDS = 3.0\n",
     )
     tree = place.tree()
     done = place.run(option, "--instrcount-timeout=3", "--instrcount-update-baseline")

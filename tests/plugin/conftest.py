@@ -23,19 +23,19 @@ from typing import Any
 import pytest
 
 import pytest_instrcount.plugin
-import pytest_instrcount.session  # now: what a run in this process imports is forgotten after it
-import pytest_instrcount.starting
-import pytest_instrcount.trace.ranges
-import pytest_instrcount.tracing.run
-from pytest_instrcount import facts
-from pytest_instrcount.adopting.info import plain_info
-from pytest_instrcount.blame.contexts import VALGRIND_OPTIONS
-from pytest_instrcount.callgrind.inside import with_padded_times
+import pytest_instrcount.session.calls
+import pytest_instrcount.session.start  # now: what a run in this process imports is forgotten after it
+import pytest_instrcount.session.zygote
+import pytest_instrcount.trace.ranges.ranges
+from pytest_instrcount.callgrind import facts
+from pytest_instrcount.callgrind.inside.main import with_padded_times
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
-from pytest_instrcount.fixture import InstrCount, Rounds, remarks_of
-from pytest_instrcount.gate.baseline import load_baseline
-from pytest_instrcount.stash import BENCHMARK, COUNTING
+from pytest_instrcount.config.stash import BENCHMARK, COUNTING
+from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
+from pytest_instrcount.fixtures.benchmark.info import plain_info
+from pytest_instrcount.fixtures.instrcount import InstrCount, Rounds, remarks_of
+from pytest_instrcount.gate.store.baseline import load_baseline
 
 RECORDED = Path(__file__).parents[1] / "data" / "callgrind"
 
@@ -534,7 +534,7 @@ class Project:
 def valgrind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeValgrind:
     """No Valgrind: what tests cost is said in this object. Outside CI, with scratch in tmp_path."""
     fake = FakeValgrind()
-    monkeypatch.setattr(pytest_instrcount.starting, "Zygote", fake.make_zygote)
+    monkeypatch.setattr(pytest_instrcount.session.zygote, "Zygote", fake.make_zygote)
     monkeypatch.setattr(facts, "find_valgrind", fake.find)
     monkeypatch.delenv("CI", raising=False)
     scratch = tmp_path / "scratch"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.against.head import Head
-from pytest_instrcount.against.told import Answer
-from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.schema import to_baseline
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.gate.store.schema import to_baseline
+from pytest_instrcount.session.against.head import Head
+from pytest_instrcount.session.against.request import Answer
 from tests.plugin.conftest import CALLS, WARMUP, Project
 
 SUITE = """

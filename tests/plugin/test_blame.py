@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-import pytest_instrcount.counting
-from pytest_instrcount.blame.tree import CallTree
+import pytest_instrcount.session.measure
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.rulings import Rulings
 from tests.plugin.conftest import DEARER_TREE, TREE, TWO_TESTS, Project
 
@@ -155,7 +155,7 @@ def test_trees_are_taken_one_at_a_time(suite: Project, monkeypatch: pytest.Monke
 
 def test_only_so_many_are_looked_into(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that grew most; what is stored is measured however many there are."""
-    monkeypatch.setattr(pytest_instrcount.counting, "MOST_BLAMED", 1)
+    monkeypatch.setattr(pytest_instrcount.session.measure, "MOST_BLAMED", 1)
     suite.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000}
     asked(suite)
     suite.measure().assert_outcomes(passed=2, failed=2)

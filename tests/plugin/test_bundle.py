@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.cli import main
-from pytest_instrcount.gate.baseline import Found
+from pytest_instrcount.cli.main import main
 from pytest_instrcount.gate.compare import Delta, compare
-from pytest_instrcount.gate.schema import parse_baseline
+from pytest_instrcount.gate.store.baseline import Found
+from pytest_instrcount.gate.store.schema import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
 from tests.plugin.conftest import Project
 
@@ -187,7 +187,7 @@ def test_what_fails_to_be_written_is_told_at_the_end(
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_instrcount.bundling.write_output", full)
+    monkeypatch.setattr("pytest_instrcount.session.bundle.write_output", full)
     result = slower.measure("--instrcount-bundle=b.json")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -55,8 +55,8 @@ def pytest_timeout_cancel_timer(item):
 """
 MEASURED = """
 import time
-import pytest_instrcount.starting as starting
-from pytest_instrcount import facts
+import pytest_instrcount.session.zygote as starting
+from pytest_instrcount.callgrind import facts
 from tests.plugin.conftest import FakeValgrind
 
 fake = FakeValgrind(while_waiting=lambda name: time.sleep(1.0))

@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from pytest_instrcount import cli
-from pytest_instrcount.counts.timer import Timer
-from pytest_instrcount.fixture import InstrCount
-from pytest_instrcount.gate.names import env_key, file_name
-from pytest_instrcount.options import MARKER_LINE
+from pytest_instrcount.callgrind.timer.timer import Timer
+from pytest_instrcount.cli import main as cli
+from pytest_instrcount.config.options import MARKER_LINE
+from pytest_instrcount.fixtures.instrcount import InstrCount
+from pytest_instrcount.gate.store.names import env_key, file_name
 from tests.blocks import BLOCKS, PAGES, ROOT, Block, blocks
 from tests.plugin.conftest import Project
 from tests.plugin.test_verdicts import check_schema

@@ -61,7 +61,7 @@ def test_a_healthy_machine(doctor: Doctor) -> None:
             "pytest cannot run under Valgrind",
         ),
         (
-            "import pytest_instrcount.callgrind.inside as ours\nours.gc = None",
+            "import pytest_instrcount.callgrind.inside.main as ours\nours.gc = None",
             "pytest-instrcount itself failed under Valgrind",
         ),
     ],

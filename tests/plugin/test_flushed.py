@@ -12,8 +12,8 @@ from tests.plugin.conftest import TWO_TESTS, Project
 #: In a process of its own, with the fake; it keeps what the log holds while a result is awaited.
 PLUGIN = """
 from pathlib import Path
-import pytest_instrcount.starting as starting
-from pytest_instrcount import facts
+import pytest_instrcount.session.zygote as starting
+from pytest_instrcount.callgrind import facts
 from tests.plugin.conftest import FakeValgrind
 
 def look(name):

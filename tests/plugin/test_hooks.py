@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount import hookspec
-from pytest_instrcount.settings import Settings
-from pytest_instrcount.stash import OTHER_SIDE
+from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.stash import OTHER_SIDE
 from tests.plugin.conftest import Project
 
 

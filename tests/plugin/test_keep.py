@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Row
 from tests.plugin.conftest import CALLS, TWO_TESTS, FakeValgrind, Project
 
 

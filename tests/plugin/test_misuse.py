@@ -79,4 +79,4 @@ def test_no_source_of_ours_is_shown(misused: Project) -> None:
 def test_all_is_shown_to_whoever_asks(misused: Project) -> None:
     """``--full-trace`` hides nothing."""
     result = misused.run("--full-trace", "test_it.py::test_use[<lambda>20]")
-    assert "pytest_instrcount/trace/profile.py" in result.stdout.str()
+    assert "pytest_instrcount/trace/events/profile.py" in result.stdout.str()

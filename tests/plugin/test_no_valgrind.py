@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount import facts
+from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.zygote import Problem
 from tests.plugin.conftest import Project
 

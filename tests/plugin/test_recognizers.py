@@ -113,7 +113,7 @@ def test_what_is_measured_has_them_too(project: Project) -> None:
         import json
         import pytest
         from models import Model
-        from pytest_instrcount.tracing.hooks import trace_twice
+        from pytest_instrcount.fixtures.trace.hooks import trace_twice
 
         class Repeats:
             def trace_phases(self, trace, wish):

@@ -181,7 +181,7 @@ def test_capture_is_asked_in_vain(project: Project) -> None:
 def test_waiting_is_said_now_and_then(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """After half a minute without a result a line says which test is awaited."""
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
-    monkeypatch.setattr("pytest_instrcount.saying._PULSE_SECONDS", 0.0)
+    monkeypatch.setattr("pytest_instrcount.session.progress._PULSE_SECONDS", 0.0)
     project.measure().stdout.fnmatch_lines(["instrcount: waiting for test_it.py::test_a (0 s)"])
     monkeypatch.undo()
 
@@ -191,7 +191,7 @@ def test_progress_of_what_pytest_does_not_show(
 ) -> None:
     """A first run measures again, with no dot of pytest's: it says how far it is."""
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\ntest_b = test_a\n")
-    monkeypatch.setattr("pytest_instrcount.saying._PULSE_SECONDS", 0.0)
+    monkeypatch.setattr("pytest_instrcount.session.progress._PULSE_SECONDS", 0.0)
     project.update().stdout.fnmatch_lines(
         [
             "*instrcount: measuring 2 tests again, and in 3 other layouts",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.config.settings import Settings, load_settings
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.settings import Settings, load_settings
 from tests.plugin.conftest import Project
 
 MARKED = "import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.cli import main
+from pytest_instrcount.cli.main import main
 from tests.plugin.conftest import Project
 
 SUITE = """

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.account import book, get_records
-from pytest_instrcount.account.debug import LOG
 from pytest_instrcount.callgrind.zygote import Problem
+from pytest_instrcount.host.account import current as book
+from pytest_instrcount.host.account import get_records
+from pytest_instrcount.host.account.debug import LOG
 from tests.plugin.conftest import Project
 
 TESTS = """
@@ -149,13 +150,13 @@ def test_a_limit_of_records(project: Project, monkeypatch: pytest.MonkeyPatch) -
     project.write(
         TESTS,
         conftest="""
-        from pytest_instrcount.account import set_record_limit
+        from pytest_instrcount.host.account import set_record_limit
         def pytest_sessionstart(): set_record_limit(1)
         """,
     )
     result = project.measure("--instrcount-timings")
     result.stdout.fnmatch_lines(
-        ["records: 1 of 2 kept", "  change: pytest_instrcount.account.set_record_limit(2) *"]
+        ["records: 1 of 2 kept", "  change: pytest_instrcount.host.account.set_record_limit(2) *"]
     )
     assert [record.nodeid for record in get_records()] == ["test_it.py::test_b"]
 

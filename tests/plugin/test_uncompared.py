@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount import cli
-from pytest_instrcount.selection import Selection
+from pytest_instrcount.cli import main as cli
+from pytest_instrcount.session.selection import Selection
 from tests.plugin.conftest import Project
 
 SUITE = """

@@ -496,8 +496,8 @@ def test_processes_of_multiprocessing(spread: Spread, processes: str) -> None:
         import multiprocessing, os
         import pytest
         from pytest_instrcount import record_function
-        from pytest_instrcount.trace.remote import pack_events, unpack_events
-        from pytest_instrcount.trace.session import add_events, start, stop
+        from pytest_instrcount.trace.ranges.remote import pack_events, unpack_events
+        from pytest_instrcount.trace.ranges.session import add_events, start, stop
 
         def work(pipe, name):
             start()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.gate.baseline import Store
-from pytest_instrcount.gate.names import own_key
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.names import own_key
 
 pytest.importorskip("xdist")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_instrcount import Parameter, profile
+from pytest_instrcount.fixtures.trace.fixture import TraceProfile
+from pytest_instrcount.fixtures.trace.settings import TraceWish
 from pytest_instrcount.trace.tree import Node, Tree
-from pytest_instrcount.tracing.fixture import TraceProfile
-from pytest_instrcount.tracing.settings import TraceWish
 from tests.unit.tracing import BACKENDS
 
 torch: Any = pytest.importorskip("torch")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_instrcount.accepting import CommandLine, accept_run, accept_tests
+from pytest_instrcount.config.command_line import CommandLine, accept_run, accept_tests
 from pytest_instrcount.gate.gate import Verdict
 
 UPDATE = "pytest --instrcount-update-baseline"

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import pytest_instrcount.account as public
-from pytest_instrcount.account import book
-from pytest_instrcount.account.book import (
+import pytest_instrcount.host.account as public
+from pytest_instrcount.host.account import current as book
+from pytest_instrcount.host.account.current import (
     Account,
     close_account,
     current,
@@ -26,12 +26,12 @@ from pytest_instrcount.account.book import (
     phase,
     timed,
 )
-from pytest_instrcount.account.debug import LOG, DebugFolder
-from pytest_instrcount.account.once import REMEMBERED, Once
-from pytest_instrcount.account.randomness import keep_random_state
-from pytest_instrcount.account.records import RECORDS, MeasurementRecord
-from pytest_instrcount.account.render import advise, render_account, timings_csv
-from pytest_instrcount.account.timings import (
+from pytest_instrcount.host.account.debug import LOG, DebugFolder
+from pytest_instrcount.host.account.once import REMEMBERED, Once
+from pytest_instrcount.host.account.randomness import keep_random_state
+from pytest_instrcount.host.account.records import RECORDS, MeasurementRecord
+from pytest_instrcount.host.account.render import advise, render_account, timings_csv
+from pytest_instrcount.host.account.timings import (
     WAITING,
     PhaseTime,
     Span,
@@ -209,7 +209,11 @@ def test_the_table(account: Account, clock: Clock) -> None:
     [
         ([("layouts", 2.0), ("count", 1.0)], (1, 1), "  change: max_delta="),
         ([("parse", 2.0), ("count", 1.0)], (1, 1), "  change: --instrcount-calls=1"),
-        ([("parse", 2.0)], (64, 100), "  change: pytest_instrcount.account.set_record_limit(100)"),
+        (
+            [("parse", 2.0)],
+            (64, 100),
+            "  change: pytest_instrcount.host.account.set_record_limit(100)",
+        ),
     ],
 )
 def test_it_ends_in_the_setting_to_change(

@@ -13,12 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_instrcount.against.git import Repository, find_repository
-from pytest_instrcount.against.moved import Move, Tables, editable_tables, environments_in
-from pytest_instrcount.against.origins import built_in_place, check_origins, packages_of
-from pytest_instrcount.against.room import padded, take_room
-from pytest_instrcount.against.told import Answer, Told, pack, unpack
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.session.against.git import Repository, find_repository
+from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
+from pytest_instrcount.session.against.origins import built_in_place, check_origins, packages_of
+from pytest_instrcount.session.against.request import Answer, Told, pack, unpack
+from pytest_instrcount.session.against.worktree import padded, take_room
 
 
 def git(folder: Path, *words: str) -> str:

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from pytest_instrcount.blame.align import align
-from pytest_instrcount.blame.blame import PythonBlame, find_blame
-from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, Path
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.align import align
+from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Path
 from tests.unit.test_blame import trees
 
 Rows = dict[Path, tuple[int, int]]

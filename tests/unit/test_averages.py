@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.averages import AverageList, FunctionEventAvg
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.timeline import Detail, Recorded, Timeline
 from pytest_instrcount.trace.weave import Span
 from tests.timelines import call, deep, ranged, timeline_of, timelines

@@ -15,13 +15,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_instrcount.blame.tree import FunctionCost
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.denoised import Denoised
+from pytest_instrcount.counts.fold import fold_rows, has_rule
+from pytest_instrcount.counts.measurement import Measurement, per_call
 from pytest_instrcount.counts.noise import Noise
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.tree import FunctionCost
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate import baseline
-from pytest_instrcount.gate.baseline import (
+from pytest_instrcount.gate.store import baseline
+from pytest_instrcount.gate.store.baseline import (
     Baseline,
     Found,
     Missing,
@@ -31,10 +34,7 @@ from pytest_instrcount.gate.baseline import (
     to_baseline,
     write_baseline,
 )
-from pytest_instrcount.gate.denoised import Denoised
-from pytest_instrcount.gate.fold import fold_rows, has_rule
-from pytest_instrcount.gate.measurement import Measurement, per_call
-from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.schema import LARGEST_FILE, parse_baseline, render_baseline
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests/data/baselines/schema5.json"

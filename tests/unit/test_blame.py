@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.blame.blame import find_blame
-from pytest_instrcount.blame.contexts import Function, parse_names, tree_from
-from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, FunctionCost
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.contexts import Function, parse_names, tree_from
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, FunctionCost
 from pytest_instrcount.errors import InstrcountError
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.blame.blame import find_blame
-from pytest_instrcount.blame.source import is_installed
-from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree, Place
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.source import is_installed
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Place
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount import budgeting
 from pytest_instrcount.gate.budget import is_named
+from pytest_instrcount.session import budgets as budgeting
 
 ids = st.builds(
     "{}::{}{}{}".format,

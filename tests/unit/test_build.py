@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_instrcount.trace.build import build_timeline
 from pytest_instrcount.trace.check import broken_rules
 from pytest_instrcount.trace.columns import (
     Columns,
@@ -19,8 +18,15 @@ from pytest_instrcount.trace.columns import (
     ReplayStats,
     Thread,
 )
-from pytest_instrcount.trace.event import START_MARK, STOP_MARK, Event, EventKind, ThreadEvents
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.build import build_timeline
+from pytest_instrcount.trace.events.event_list import EventList
+from pytest_instrcount.trace.ranges.event import (
+    START_MARK,
+    STOP_MARK,
+    Event,
+    EventKind,
+    ThreadEvents,
+)
 from pytest_instrcount.trace.timeline import Flow, Mark, MemorySample, Recorded, Timeline
 
 MAIN = Thread(0, "MainThread", 11)

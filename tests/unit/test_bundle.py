@@ -13,19 +13,18 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree
-from pytest_instrcount.bundling import git_commit
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.cli import main
+from pytest_instrcount.cli.main import main
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, to_baseline
 from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.schema import parse_baseline, render_baseline
+from pytest_instrcount.gate.store.baseline import Found, to_baseline
+from pytest_instrcount.gate.store.schema import parse_baseline, render_baseline
 from pytest_instrcount.report.bundle import (
     Bundle,
     BundledTest,
@@ -34,6 +33,7 @@ from pytest_instrcount.report.bundle import (
     render_bundle,
 )
 from pytest_instrcount.report.shown import find_tests, render_shown
+from pytest_instrcount.session.bundle import git_commit
 from tests.schemas import complaints
 
 SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/bundle-1.json"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.blame.tree import TRACER, TRAMPOLINES, CallTree
-from pytest_instrcount.callgrind.outfile import Function, header_lines, join_dumps, write_costs
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Profile, Row, sum_profiles
+from pytest_instrcount.counts.outfile import Function, header_lines, join_dumps, write_costs
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile, Row, sum_profiles
+from pytest_instrcount.counts.python.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Baseline
+from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.report.callgrind import CALLED, CALLERS, baseline_profile, python_profile
 
 DATA = Path(__file__).parents[1] / "data" / "callgrind"

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Store
-from pytest_instrcount.gate.call_table import CallStore, CallTable, parse_calls, render_calls
 from pytest_instrcount.gate.calls import CallChange, judge_calls
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.calls import CallStore, CallTable, parse_calls, render_calls
 
 NODEID = "tests/test_x.py::test_a"
 FACTS = {"python": "3.11.7", "tracer": "python"}

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.canonical import (
+from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.inside.canonical import (
     FIXED_OPTIONS,
     PRESENTATION_OPTIONS,
     canonical_args,
     canonical_options,
     presentation,
 )
-from pytest_instrcount.callgrind.command import temporary_folder
 
 ROOT = Path("/project")
 

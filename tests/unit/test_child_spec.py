@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from pytest_instrcount.child_spec import ChildSpec, merge_specs
+from pytest_instrcount.config.child_spec import ChildSpec, merge_specs
 from pytest_instrcount.errors import InstrcountError
 
 SPECS = (

@@ -108,6 +108,6 @@ def test_python_command() -> None:
     assert words == [
         "/opt/py/bin/python",
         "-S",
-        "/site/pytest_instrcount/callgrind/bootstrap.py",
+        "/site/pytest_instrcount/callgrind/inside/bootstrap.py",
         "/tmp/plan",
     ]

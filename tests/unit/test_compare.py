@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import Noise
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.rules import RULES_VERSION
-from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.compare import (
     Delta,
     FunctionDelta,
@@ -24,7 +24,7 @@ from pytest_instrcount.gate.compare import (
     differing,
     growth,
 )
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
 

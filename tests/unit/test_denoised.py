@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.counts.noise import find_noise
-from pytest_instrcount.gate.compare import gate_layouts
-from pytest_instrcount.gate.denoised import (
+from pytest_instrcount.counts.denoised import (
     FINEST,
     UNTRIED,
     Denoised,
@@ -19,6 +16,9 @@ from pytest_instrcount.gate.denoised import (
     ends_of_growth,
     grown,
 )
+from pytest_instrcount.counts.noise import find_noise
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.gate.compare import gate_layouts
 
 MALLOC, COPY, LOOP = "obmalloc.c:PyObject_Malloc", "libc:memcpy", "ceval.c:_PyEval_EvalFrameDefault"
 F = "_module.c:work"

@@ -13,10 +13,11 @@ from typing import cast
 import pytest
 
 import pytest_instrcount
-from pytest_instrcount import cli, hookspec, plugin
-from pytest_instrcount.fixture import InstrCount
-from pytest_instrcount.options import MARKER_LINE, TRACE_MARKER_LINE, add_options
-from pytest_instrcount.tracing.fixture import TraceProfile
+from pytest_instrcount import hookspec, plugin
+from pytest_instrcount.cli import main as cli
+from pytest_instrcount.config.options import MARKER_LINE, TRACE_MARKER_LINE, add_options
+from pytest_instrcount.fixtures.instrcount import InstrCount
+from pytest_instrcount.fixtures.trace.fixture import TraceProfile
 from tests.blocks import PAGES
 from tests.unit.test_options import Recorder
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.doctor import machine
-from pytest_instrcount.doctor.check import Check, exit_code, render_checks
-from pytest_instrcount.doctor.leaks import Plan, Surrounded, surround
-from pytest_instrcount.doctor.project import Collected, find_test
-from pytest_instrcount.doctor.symbols import has_symbols, interpreter_file
-from pytest_instrcount.doctor.trials import Outcome, Trial
+from pytest_instrcount.cli.doctor import machine
+from pytest_instrcount.cli.doctor.check import Check, exit_code, render_checks
+from pytest_instrcount.cli.doctor.leaks import Plan, Surrounded, surround
+from pytest_instrcount.cli.doctor.project import Collected, find_test
+from pytest_instrcount.cli.doctor.symbols import has_symbols, interpreter_file
+from pytest_instrcount.cli.doctor.trials import Outcome, Trial
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Store, to_baseline
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.store.baseline import Store, to_baseline
 
 HERE, COPY = Path("/project"), Path("/elsewhere")
 NODEID = "test_a.py::test_it"

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from pytest_instrcount.blame.blame import PythonBlame, find_blame
-from pytest_instrcount.blame.tree import CallTree, Path
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
+from pytest_instrcount.counts.python.tree import CallTree, Path
 
 Rows = Mapping[Path, tuple[int, int]]
 
@@ -89,7 +89,7 @@ def test_inits_are_called_from_c() -> None:
     """Classes are as before to all who ask, and 3.13 does not run ``__init__`` in its caller's frame."""
     code = """
 import dis, inspect, io, sys
-from pytest_instrcount.callgrind.trampolines import keep_inits_apart
+from pytest_instrcount.callgrind.inside.trampolines import keep_inits_apart
 class A:
     def __init__(self, x): self.x = x
 class B(A):

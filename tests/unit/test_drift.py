@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.profile import Row
-from pytest_instrcount.drift import age_and_drift
-from pytest_instrcount.gate.baseline import Store, to_baseline
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.store.baseline import Store, to_baseline
+from pytest_instrcount.session.drift import age_and_drift
 
 NODEID = "test_a.py::test_x"
 FACTS = {"valgrind": "3.19.0"}

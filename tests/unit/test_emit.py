@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.emit import emit_itt, emit_nvtx
-from pytest_instrcount.trace.place import PLACE, still_on
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.session import mark, start, stop
+from pytest_instrcount.trace.ranges.emit import emit_itt, emit_nvtx
+from pytest_instrcount.trace.ranges.place import PLACE, still_on
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.session import mark, start, stop
 from tests.ranges import recorded
 
 BOTH = pytest.mark.parametrize("emit", [emit_nvtx, emit_itt])

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.timeline import Detail, Recorded, Timeline, column
 from pytest_instrcount.trace.weave import join
 from tests.timelines import call, deep, later, ranged, timeline_of, timelines

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.export.chrome import microseconds
 from pytest_instrcount.trace.timeline import (
     ASYNC,

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.export.plain import parse_timeline, plain_chunks
 from pytest_instrcount.trace.timeline import Detail, Flow, Mark, MemorySample, Timeline
 from tests.schemas import complaints

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
 from pytest_instrcount.trace.weave import Span
 from tests.timelines import call, deep, ranged, timeline_of, timelines

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.timeline import Timeline
 from tests.schemas import complaints
 from tests.timelines import call, deep, ranged, timeline_of, timelines

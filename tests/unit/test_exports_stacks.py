@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Folded
-from pytest_instrcount.trace.events import EventList
+from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.export.collapsed import DEEPEST
 from pytest_instrcount.trace.timeline import Detail, Recorded, Timeline, Track
 from tests.timelines import call, deep, ranged, timeline_of, timelines

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount import facts
-from pytest_instrcount.callgrind.process import state_of
-from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.facts import (
+from pytest_instrcount.callgrind import facts
+from pytest_instrcount.callgrind.facts import (
     Packages,
     core_count,
     environment_facts,
     find_valgrind,
     simd_class,
 )
+from pytest_instrcount.callgrind.process import state_of
+from pytest_instrcount.errors import InstrcountError
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.fixture import InstrCount, Rounds
+from pytest_instrcount.fixtures.instrcount import InstrCount, Rounds
 
 NODEID = "test_a.py::test_x"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.gate.baseline import Found, to_baseline
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Incomparable, New, compare
 from pytest_instrcount.gate.gate import UpdatePolicy, Verdict, fails, judge, should_write
 from pytest_instrcount.gate.limit import Limit, parse_limit
-from pytest_instrcount.gate.measurement import Measurement
+from pytest_instrcount.gate.store.baseline import Found, to_baseline
 
 
 def compared(old: tuple[int, int], new: tuple[int, int]) -> Comparison:

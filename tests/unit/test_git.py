@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.bundling import git_commit
-from pytest_instrcount.doctor.machine import is_ignored
-from pytest_instrcount.git import work_tree
+from pytest_instrcount.cli.doctor.machine import is_ignored
+from pytest_instrcount.host.git import work_tree
 from pytest_instrcount.report.history import read_histories, read_history
+from pytest_instrcount.session.bundle import git_commit
 from tests.unit.test_history import Repository
 
 

@@ -15,28 +15,28 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.blame import source, tree
-from pytest_instrcount.blame.contexts import parse_names
-from pytest_instrcount.blame.source import first_line
-from pytest_instrcount.blame.tree import TRACER, CallTree
 from pytest_instrcount.callgrind import perf_map
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
-from pytest_instrcount.callgrind.outfile import join_dumps
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.outfile import join_dumps
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python import source, tree
+from pytest_instrcount.counts.python.contexts import parse_names
+from pytest_instrcount.counts.python.source import first_line
+from pytest_instrcount.counts.python.tree import TRACER, CallTree
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate import reading
-from pytest_instrcount.gate.baseline import Baseline, Found, Missing, Store
-from pytest_instrcount.gate.call_table import CallStore, CallTable
 from pytest_instrcount.gate.limit import parse_count_limit
-from pytest_instrcount.gate.schema import LARGEST_FILE, parse_baseline, render_baseline
-from pytest_instrcount.gate.shard import load_shard
+from pytest_instrcount.gate.store import reading
+from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
+from pytest_instrcount.gate.store.calls import CallStore, CallTable
+from pytest_instrcount.gate.store.schema import LARGEST_FILE, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.shard import load_shard
+from pytest_instrcount.host.text import unobeyed
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
 from pytest_instrcount.report.shown import render_shown
-from pytest_instrcount.trace.event import Event, EventKind
-from pytest_instrcount.trace.nvprof import parse_nvprof_trace
+from pytest_instrcount.trace.events.nvprof import parse_nvprof_trace
 from pytest_instrcount.trace.qualnames import qualname_at
-from pytest_instrcount.unobeyed import unobeyed
+from pytest_instrcount.trace.ranges.event import Event, EventKind
 
 ID = "tests/test_x.py::test_a"
 BASELINE = Baseline(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.adopting.info import plain_info
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.xdist.mail import pack, unpack
-from pytest_instrcount.xdist.surroundings import find_surroundings, tell_surroundings
+from pytest_instrcount.session.xdist.environment import find_surroundings, tell_surroundings
+from pytest_instrcount.session.xdist.messages import pack, unpack
 
 MEASUREMENT = Measurement(
     "test_x.py::test_a[\udc80]",
@@ -75,7 +75,7 @@ def test_classes_are_made_by_name_alone() -> None:
     data = zlib.compress(pickle.dumps(("note", sys.modules[Row.__module__].Profile)))
     assert unpack(data)  # one of the classes
     with pytest.raises(ValueError, match="Worker is no part of a message"):
-        unpack(zlib.compress(b"cpytest_instrcount.xdist.worker\nWorker\n."))
+        unpack(zlib.compress(b"cpytest_instrcount.session.xdist.worker\nWorker\n."))
 
 
 def test_a_worker_elsewhere_imports_from_the_same_places(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import CeilingResult
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.accepted import MOST_LISTED, code_span, render_accepted
 from pytest_instrcount.report.markdown import LARGEST, LARGEST_SUMMARY, escape, render_markdown
 from pytest_instrcount.report.runner import write_reports

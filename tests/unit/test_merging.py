@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.cli import main
+from pytest_instrcount.cli.main import main
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.folder import add_files
-from pytest_instrcount.gate.names import file_name, folder_parts
-from pytest_instrcount.gate.shard import Shard, parse_shard, render_shard
+from pytest_instrcount.gate.store.folder import add_files
+from pytest_instrcount.gate.store.names import file_name, folder_parts
+from pytest_instrcount.gate.store.shard import Shard, parse_shard, render_shard
 from tests.schemas import complaints
 
 DATA = Path(__file__).parents[1] / "data"
@@ -289,7 +289,7 @@ def test_a_shard_that_is_none(text: str, slug: str) -> None:
 
 def test_a_bomb(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     """What unpacks to more than is allowed is refused."""
-    monkeypatch.setattr("pytest_instrcount.gate.shard.LARGEST", 1000)
+    monkeypatch.setattr("pytest_instrcount.gate.store.shard.LARGEST", 1000)
     folder(tmp_path / "in")
     (tmp_path / "in" / KEY / "x.shard.json.gz").write_bytes(gzip.compress(b" " * 10_000))
     assert refused(capsys, "--into", tmp_path / "out", tmp_path / "in") == "shard-damaged"

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Profile, Row
 from pytest_instrcount.counts.noise import (
     ALL_KINDS,
     INNER,
@@ -21,6 +19,8 @@ from pytest_instrcount.counts.noise import (
     moving_functions,
     split,
 )
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.rules import LOOKUPS, MEMORY, METHODS, STRINGS
 from pytest_instrcount.counts.standardize import standardize_profile
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.nvprof import Kernel, load_nvprof, parse_nvprof_trace
+from pytest_instrcount.trace.events.nvprof import Kernel, load_nvprof, parse_nvprof_trace
 
 # The columns that are read, as CUDA 10's nvprof declares them.
 SCHEMA = """

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_instrcount import options
-from pytest_instrcount.options import MARKER_LINE, add_options
-from pytest_instrcount.settings import _MARKER_ARGUMENTS
+from pytest_instrcount.config import options
+from pytest_instrcount.config.options import MARKER_LINE, add_options
+from pytest_instrcount.config.settings import _MARKER_ARGUMENTS
 
 
 class Recorder:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.atomic import appending, write_output
-from pytest_instrcount.outputs import why_refused
+from pytest_instrcount.config.outputs import why_refused
+from pytest_instrcount.host.files import appending, write_output
 from pytest_instrcount.trace.export.runner import write_chunks
 
 
@@ -89,7 +89,7 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
 def test_standard_output(tmp_path: Path, name: str) -> None:
     """Of a process that has printed before, to a file and to a pipe; the link itself stays."""
     code = (
-        "from pathlib import Path; from pytest_instrcount.atomic import write_output; "
+        "from pathlib import Path; from pytest_instrcount.host.files import write_output; "
         f"print('before', flush=True); write_output(Path({name!r}), b'data\\n'); print('after')"
     )
     command = [sys.executable, "-c", code]

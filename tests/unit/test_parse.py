@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import parse_profile, read_total
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.parse import parse_profile, read_total
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 
 DATA = Path(__file__).parent.parent / "data" / "callgrind"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_instrcount import patience
-from pytest_instrcount.patience import Patience
+from pytest_instrcount.host import patience
+from pytest_instrcount.host.patience import Patience
 
 
 @pytest.mark.parametrize(

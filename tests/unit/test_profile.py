@@ -19,13 +19,13 @@ import pytest
 
 import pytest_instrcount
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.averages import FunctionEventAvg
 from pytest_instrcount.trace.check import broken_rules
-from pytest_instrcount.trace.events import EventList
-from pytest_instrcount.trace.function_event import FunctionEvent
-from pytest_instrcount.trace.profile import ProfileStats, profile
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.session import Session, mark, start
+from pytest_instrcount.trace.events.averages import FunctionEventAvg
+from pytest_instrcount.trace.events.event_list import EventList
+from pytest_instrcount.trace.events.function_event import FunctionEvent
+from pytest_instrcount.trace.events.profile import ProfileStats, profile
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.session import Session, mark, start
 from pytest_instrcount.trace.tracer import Tracer
 from tests.perfetto import load
 

@@ -13,15 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.event import (
+from pytest_instrcount.trace.ranges.event import (
     PLAIN_VERSION,
     Event,
     EventKind,
     PlainIndex,
     ThreadEvents,
 )
-from pytest_instrcount.trace.remote import node_of_worker, of_node, pack_events, unpack_events
-from pytest_instrcount.trace.session import add_events, start, stop
+from pytest_instrcount.trace.ranges.remote import (
+    node_of_worker,
+    of_node,
+    pack_events,
+    unpack_events,
+)
+from pytest_instrcount.trace.ranges.session import add_events, start, stop
 from tests.ranges import recorded
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.event import START_MARK, Event, EventKind, ThreadEvents
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.record import RecordProfile, write_events
-from pytest_instrcount.trace.session import current, mark
+from pytest_instrcount.trace.ranges.event import START_MARK, Event, EventKind, ThreadEvents
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.record import RecordProfile, write_events
+from pytest_instrcount.trace.ranges.session import current, mark
 from tests import perfetto
 from tests.ranges import recorded
 

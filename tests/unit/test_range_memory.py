@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.trace.event import Event, EventKind
-from pytest_instrcount.trace.memory import MemoryWatch, MemRecordsAcc
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.session import mark
+from pytest_instrcount.trace.ranges.event import Event, EventKind
+from pytest_instrcount.trace.ranges.memory import MemoryWatch, MemRecordsAcc
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.session import mark
 from tests.ranges import recorded
 
 KIB = 1024

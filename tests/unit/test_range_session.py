@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.event import START_MARK, STOP_MARK, EventKind
-from pytest_instrcount.trace.place import PLACE
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.remote import pack_events, unpack_events
-from pytest_instrcount.trace.session import current, mark, start, stop
+from pytest_instrcount.trace.ranges.event import START_MARK, STOP_MARK, EventKind
+from pytest_instrcount.trace.ranges.place import PLACE
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.remote import pack_events, unpack_events
+from pytest_instrcount.trace.ranges.session import current, mark, start, stop
 from tests.ranges import recorded, story
 
 ORIGINAL_START = threading.Thread.start
@@ -393,9 +393,9 @@ def test_events_from_a_subprocess() -> None:
     """A child records for itself and hands plain values over."""
     code = (
         "import json\n"
-        "from pytest_instrcount.trace.session import start, stop\n"
-        "from pytest_instrcount.trace.ranges import record_function\n"
-        "from pytest_instrcount.trace.remote import pack_events\n"
+        "from pytest_instrcount.trace.ranges.session import start, stop\n"
+        "from pytest_instrcount.trace.ranges.ranges import record_function\n"
+        "from pytest_instrcount.trace.ranges.remote import pack_events\n"
         "start()\n"
         "with record_function('child', 'text'): pass\n"
         "print(json.dumps(pack_events(stop())))\n"

@@ -11,9 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.event import Scope
-from pytest_instrcount.trace.ranges import record_function
-from pytest_instrcount.trace.session import mark
+from pytest_instrcount.trace.ranges.event import Scope
+from pytest_instrcount.trace.ranges.ranges import record_function
+from pytest_instrcount.trace.ranges.session import mark
 from tests.ranges import recorded
 
 

@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.reading import read_file, unpack
+from pytest_instrcount.gate.store.reading import read_file, unpack
 
 PACKED = gzip.compress(b"12345" * 100, mtime=0)
 

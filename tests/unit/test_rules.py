@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import parse_profile
+from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.rules import (
     KINDS,
     LOOKUPS,

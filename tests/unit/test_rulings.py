@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.blame.tree import TRAMPOLINES, CallTree
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.gate import baseline as files
-from pytest_instrcount.gate.baseline import Baseline, Found, Store, to_baseline
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.measurement import Measurement
 from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.store import baseline as files
+from pytest_instrcount.gate.store.baseline import Baseline, Found, Store, to_baseline
 
 LIMIT = parse_limit("1%")
 NAMES = [f"test_x.py::test_{number}" for number in range(20)]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.trace.event import Event, EventKind, ThreadEvents
-from pytest_instrcount.trace.remote import add_nodes
-from pytest_instrcount.trace.run import Sent, TestEvents, run_chunks
+from pytest_instrcount.trace.ranges.event import Event, EventKind, ThreadEvents
+from pytest_instrcount.trace.ranges.remote import add_nodes
+from pytest_instrcount.trace.ranges.run import Sent, TestEvents, run_chunks
 from tests.perfetto import load
 
 MAIN = (7, "MainThread")

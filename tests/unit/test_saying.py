@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_instrcount import saying
-from pytest_instrcount.saying import Pulse
+from pytest_instrcount.session import progress as saying
+from pytest_instrcount.session.progress import Pulse
 
 
 def test_pulse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.gate.budget import Budget
-from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.settings import (
+from pytest_instrcount.config.settings import (
     Settings,
     parse_calls,
     parse_isolation,
     parse_seconds,
     parse_warmup,
 )
+from pytest_instrcount.gate.budget import Budget
+from pytest_instrcount.gate.limit import parse_limit
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.blame.source import Site, call_sites, first_line
+from pytest_instrcount.counts.python.source import Site, call_sites, first_line
 
 SOURCE = """\
 import functools

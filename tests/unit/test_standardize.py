@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.standardize import standardize, standardize_profile
 
 DATA = Path(__file__).parent.parent / "data" / "callgrind"

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pytest_instrcount.trace.steps import StepTracker
+from pytest_instrcount.trace.ranges.steps import StepTracker
 from tests.ranges import recorded
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.gate.baseline import Found
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.schema import to_baseline
+from pytest_instrcount.gate.store.baseline import Found
+from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.gate.suspicion import may_have_moved
 
 MALLOC = "malloc.c:malloc"

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.profile import Row
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.compare import FunctionDelta, compare
 from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit, parse_limit
-from pytest_instrcount.gate.measurement import Measurement
-from pytest_instrcount.gate.names import printable
 from pytest_instrcount.gate.records import RunSummary, TestResult, measured_result
+from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.moves import changed_packages, moved_together
 from pytest_instrcount.report.text import (
     render_failure,

@@ -15,14 +15,19 @@ import pytest
 
 import pytest_instrcount
 from pytest_instrcount import CopyIfCallgrind, Timer
-from pytest_instrcount.callgrind import requests, statements
-from pytest_instrcount.callgrind.compiled import compile_program, find_compiler, program_source
-from pytest_instrcount.callgrind.launch import Launch
-from pytest_instrcount.callgrind.loop import BLOCK, statement_code, written_out
-from pytest_instrcount.callgrind.profile import Profile, Row
-from pytest_instrcount.callgrind.statement import DUMPS
-from pytest_instrcount.counts.copied import check_globals, send_globals
-from pytest_instrcount.counts.timer import has_debug_symbols
+from pytest_instrcount.callgrind import requests
+from pytest_instrcount.callgrind.timer import statements
+from pytest_instrcount.callgrind.timer.compiled import (
+    compile_program,
+    find_compiler,
+    program_source,
+)
+from pytest_instrcount.callgrind.timer.copied import check_globals, send_globals
+from pytest_instrcount.callgrind.timer.launch import Launch
+from pytest_instrcount.callgrind.timer.loop import BLOCK, statement_code, written_out
+from pytest_instrcount.callgrind.timer.statement import DUMPS
+from pytest_instrcount.callgrind.timer.timer import has_debug_symbols
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 
 
@@ -175,8 +180,10 @@ def test_what_is_pickled_is_nobody_elses(monkeypatch: pytest.MonkeyPatch, torch:
         return ["events: Ir\nfn=(1) f\n1 7\ntotals: 7\n"] * 2
 
     torch.save = lambda value, path: Path(path).write_bytes(b"pickled")
-    monkeypatch.setattr("pytest_instrcount.counts.timer.count_statement", count)
-    monkeypatch.setattr("pytest_instrcount.counts.timer.find_valgrind", lambda name: (name, "3"))
+    monkeypatch.setattr("pytest_instrcount.callgrind.timer.timer.count_statement", count)
+    monkeypatch.setattr(
+        "pytest_instrcount.callgrind.timer.timer.find_valgrind", lambda name: (name, "3")
+    )
     given = {"net": CopyIfCallgrind(torch.nn.Module())}
     Timer("net", globals=given).collect_callgrind()
     assert len(folders) == 1
@@ -207,8 +214,10 @@ def test_who_needs_torch(
         seen.extend((around, order))
         return ["events: Ir\nfn=(1) f\n1 7\ntotals: 7\n"] * 2
 
-    monkeypatch.setattr("pytest_instrcount.counts.timer.count_statement", count)
-    monkeypatch.setattr("pytest_instrcount.counts.timer.find_valgrind", lambda name: (name, "3"))
+    monkeypatch.setattr("pytest_instrcount.callgrind.timer.timer.count_statement", count)
+    monkeypatch.setattr(
+        "pytest_instrcount.callgrind.timer.timer.find_valgrind", lambda name: (name, "3")
+    )
     stats = Timer(stmt, setup, num_threads=4).collect_callgrind()
     assert (seen[0].imports, seen[1].torch) == ((["torch"], True) if wants else ([], False))
     assert seen[0].environment["OMP_NUM_THREADS"] == "4"

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Parameter, RecognizedObject
+from pytest_instrcount.trace.events.profile import profile
 from pytest_instrcount.trace.identity import IdentityMap
-from pytest_instrcount.trace.profile import profile
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class, torch_recognizers
 from tests.unit.tracing import each_backend, each_mode, trace
 

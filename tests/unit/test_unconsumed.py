@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_instrcount import InstrcountError
-from pytest_instrcount.fixture import InstrCount
-from pytest_instrcount.unconsumed import used_up, why_only_once
+from pytest_instrcount.fixtures.instrcount import InstrCount
+from pytest_instrcount.fixtures.unconsumed import used_up, why_only_once
 from tests.unit.test_fixture import NODEID, Recorder
 
 

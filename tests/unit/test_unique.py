@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.unique import EnforceUnique
+from pytest_instrcount.trace.ranges.unique import EnforceUnique
 
 KEYS = st.tuples(st.integers(0, 3)) | st.tuples(st.integers(0, 3), st.text("ab", max_size=1))
 

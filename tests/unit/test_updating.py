@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.updating import JOURNAL, mend, updating
+from pytest_instrcount.gate.store.updating import JOURNAL, mend, updating
 
 NAMES = ("a.json", "b.json", "new/c.json", "d.json")
 OLD = {"a.json": "old a", "b.json": "old b", "d.json": "old d"}

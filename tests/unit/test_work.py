@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.callgrind.parse import parse_profile
-from pytest_instrcount.callgrind.profile import Profile, Row
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.counts.work import added_work, count_work
 

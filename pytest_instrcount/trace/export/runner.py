@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pytest_instrcount.atomic import writing
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.files import writing
 from pytest_instrcount.trace.export.bounds import Bounds, nothing_to_export
 from pytest_instrcount.trace.export.chrome import chrome_chunks
 from pytest_instrcount.trace.export.collapsed import Weight, collapsed_lines

@@ -1,0 +1,165 @@
+"""The first lines that run inside Valgrind: an import system whose listings do not matter.
+
+Run as a script with ``-S``, before site: nothing has been listed yet. CPython's path finder lists
+each folder of ``sys.path`` and keeps the names; one README more then shapes the heap, and the
+counts. The finder below asks for the names it needs instead. Only then is site run, and pytest
+imported.
+"""
+
+import marshal
+import sys
+
+del sys.path[0]  # the folder of this script; what the user had comes back below
+del __file__  # multiprocessing would run this script again in each process it spawns
+
+from importlib import machinery  # noqa: E402
+
+
+class StatFinder(machinery.FileFinder):
+    """A path finder that asks the file system by name and never lists a folder."""
+
+    def __init__(self, path, *loader_details):
+        super().__init__(path, *loader_details)
+        self._candidates = tuple(
+            (suffix, loader) for loader, suffixes in loader_details for suffix in suffixes
+        )
+
+    def find_spec(self, fullname, target=None):
+        # Bound here, so that a test that patches os.path cannot reach the import system.
+        tail = fullname.rpartition(".")[2]
+        base = f"{self.path}/{tail}"
+        kind = _file_kind(base)
+        if kind == _FOLDER:
+            for suffix, loader in self._candidates:
+                file = f"{base}/__init__{suffix}"
+                if _file_kind(file) == _FILE:
+                    return _spec_from_file(
+                        fullname,
+                        file,
+                        loader=loader(fullname, file),
+                        submodule_search_locations=[base],
+                    )
+        for suffix, loader in self._candidates:
+            file = base + suffix
+            if _file_kind(file) == _FILE:
+                loader = _SEEDING.get(fullname, loader)
+                return _spec_from_file(fullname, file, loader=loader(fullname, file))
+        if kind == _FOLDER:
+            spec = machinery.ModuleSpec(fullname, None)
+            spec.submodule_search_locations = [base]
+            return spec
+        return None
+
+
+class NotingLoader(machinery.SourceFileLoader):
+    """Loads a module from source and notes when it had to be compiled."""
+
+    compiled = 0
+
+    def source_to_code(self, data, path, *, _optimize=-1):
+        NotingLoader.compiled += 1
+        code = super().source_to_code(data, path, _optimize=_optimize)
+        # As it would be read from a file: else its strings are not interned as those are (3.13).
+        return marshal.loads(marshal.dumps(code))
+
+
+class SeedingTrio(NotingLoader):
+    """Loads the scheduler of trio, which orders tasks by random numbers from the first on."""
+
+    def exec_module(self, module):
+        super().exec_module(module)
+        module._r.seed(0)
+
+
+_SEEDING = {"trio._core._run": SeedingTrio}
+_FILE, _FOLDER, _NOTHING = "file", "folder", "nothing"
+
+
+def _file_kind(path, _stat=__import__("posix").stat):
+    try:
+        mode = _stat(path).st_mode & 0o170000
+    except OSError:
+        return _NOTHING
+    return _FOLDER if mode == 0o040000 else _FILE
+
+
+def _install_finder():
+    from importlib.util import spec_from_file_location
+
+    global _spec_from_file
+    _spec_from_file = spec_from_file_location
+    details = (
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (NotingLoader, machinery.SOURCE_SUFFIXES),
+        (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+    )
+    listing = machinery.FileFinder.path_hook(*details).__qualname__.split(".")[0]
+    sys.path_hooks[:] = [
+        hook
+        for hook in sys.path_hooks
+        if getattr(hook, "__qualname__", "").split(".")[0] != listing
+    ]
+    sys.path_hooks.append(StatFinder.path_hook(*details))
+    sys.path_importer_cache.clear()
+
+
+_install_finder()
+
+import site  # noqa: E402
+
+site.main()
+
+import json  # noqa: E402
+import os  # noqa: E402
+
+with open(sys.argv[1], encoding="utf-8") as _file:
+    _plan = json.load(_file)
+if _plan["pythonpath"]:
+    os.environ["PYTHONPATH"] = _plan["pythonpath"]
+sys.dont_write_bytecode = _plan["dont_write_bytecode"]
+sys.path[:] = _plan["sys_path"]
+
+
+def _use_plugin_in(folder):
+    """Take this plugin from its own folder, wherever ``sys.path`` would lead."""
+    from importlib.util import module_from_spec
+
+    spec = _spec_from_file(
+        "pytest_instrcount", f"{folder}/__init__.py", submodule_search_locations=[folder]
+    )
+    sys.modules["pytest_instrcount"] = module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+for _module, _tables in _plan.get("editable", {}).items():
+    for _table, _content in _tables.items():
+        getattr(sys.modules[_module], _table).update(_content)
+if _plan.get("own_package"):
+    _use_plugin_in(_plan["own_package"])
+
+
+def _say_what_is_installed(installed):
+    """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
+
+    This process then makes no object for each name in a folder.
+    """
+    from importlib import metadata
+
+    listed = metadata.FastPath.children
+
+    def children(self):
+        names = installed.get(self.root)
+        return listed(self) if names is None else names
+
+    metadata.FastPath.children = children
+
+
+if _plan.get("kind") == "statements":
+    sys.argv[:] = [""]
+    import pytest_instrcount.callgrind.timer.statement as _inside
+else:
+    _say_what_is_installed(_plan["installed"])
+    sys.argv[:] = ["pytest"]
+    import pytest_instrcount.callgrind.inside.main as _inside
+
+_inside.main(_plan, NotingLoader)

@@ -1,0 +1,196 @@
+"""Repeating a test that carries the marker alone, each time as if it were the first."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_instrcount.callgrind.inside.child import Counter, repeat_call
+from pytest_instrcount.callgrind.inside.loops import steady_loop
+from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
+from pytest_instrcount.callgrind.requests import Request
+from pytest_instrcount.config.stash import TRACE
+from pytest_instrcount.fixtures.body import replaced_body
+from pytest_instrcount.fixtures.subtests import leave_unreported
+from pytest_instrcount.trace.own import transparent
+
+if TYPE_CHECKING:
+    from pytest_instrcount.callgrind.inside.bytecode import BytecodeCounter
+
+#: Modules whose hooks around a phase do nothing to a plain test.
+_INDIFFERENT = (
+    "_pytest.",
+    "_hypothesis_pytestplugin",
+    "pytest_benchmark",
+    "pytest_codspeed",
+    "pytest_cov",
+    "pytest_instrcount",
+    "pytest_randomly",
+    "pytest_rerunfailures",
+    "pytest_timeout",
+    "xdist",
+)
+#: A plugin with a fixture for every test, the policy of event loops, that a plain one does not notice.
+_OF_LOOPS = "pytest_asyncio."
+_PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
+
+
+Phase = Literal["setup", "call", "teardown"]
+
+
+class RepetitionFailed(Exception):
+    """A test that passed once did not pass when it was repeated; the text is pytest's own."""
+
+
+def run_phase(
+    item: pytest.Item, when: Phase, nextitem: pytest.Item | None
+) -> pytest.CallInfo[None]:
+    """Run one phase of a test as pytest does; ``nextitem`` is for the teardown."""
+    hook = getattr(item.ihook, f"pytest_runtest_{when}")
+    arguments = {"nextitem": nextitem} if when == "teardown" else {}
+    return pytest.CallInfo.from_call(
+        lambda: hook(item=item, **arguments),
+        when=when,
+        reraise=(pytest.exit.Exception, KeyboardInterrupt),
+    )
+
+
+class Sibling(pytest.Item):
+    """Names the neighbour of a test: teardown up to it ends what is function-scoped, and no more."""
+
+    def runtest(self) -> None:
+        """Never run."""
+
+
+class Repeater:
+    """Repetitions of one test with fresh function-scoped fixtures."""
+
+    def __init__(self, item: pytest.Function) -> None:
+        self.item = item
+        parent: Any = item.parent
+        self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
+
+    def count_call(self, counter: Counter | BytecodeCounter) -> None:
+        """Count the test by calling it, in this process: nothing is to be finalised after it."""
+        target, values = self.item.obj, self._parameters()
+        counter.attempt(
+            lambda: counter.count(
+                lambda times, before, after: repeat_call(times, before, after, target, (), values)
+            ),
+            last=True,
+        )
+
+    def count_phases(self, counter: Counter | BytecodeCounter) -> None:
+        """Count the test function within all of pytest's phases, in a fork."""
+        counter.fork(lambda: counter.count(self._repeat_phases, apart=True))
+
+    def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
+        for _ in range(times):
+            seed_random()
+            again = self._copy()
+            self._phase(again, "setup")
+            leave_unreported(again)
+            with replaced_body(again, between(again.obj, before, after)):
+                self._phase(again, "call")
+            self._phase(again, "teardown")
+
+    def trace_phases(self, trace: Any, wish: Any) -> None:
+        """All phases once, with fresh fixtures; what ``wish`` says is recorded by ``trace``."""
+        repeat_here()
+        seed_random()
+        again: Any = self._copy()
+        again.stash[TRACE] = trace
+        with trace if wish.marked and "setup" in wish.phases else nullcontext():
+            self._phase(again, "setup")
+        if wish.marked and "call" in wish.phases:
+            with replaced_body(again, between(again.obj, trace.start, trace.stop)):
+                self._phase(again, "call")
+        else:
+            self._phase(again, "call")
+        with trace if wish.marked and "teardown" in wish.phases else nullcontext():
+            self._phase(again, "teardown")
+
+    def _phase(self, item: pytest.Function, when: Phase) -> None:
+        # Reports are made though nobody reads them: fixtures ask how the phase before went.
+        call = run_phase(item, when, self.sibling)
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        if not report.passed:
+            raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
+
+    def has_nothing_to_renew(self) -> bool:
+        """A plain function, no fixture but its own parameters, and no hook that wants each call."""
+        if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
+            return False
+        if not all(
+            map(self._is_indifferent, set(self.item.fixturenames) - set(self._parameters()))
+        ):
+            return False
+        return all(
+            implementation.function.__module__.startswith(_INDIFFERENT)
+            for name in _PHASE_HOOKS
+            for implementation in getattr(self.item.ihook, name).get_hookimpls()
+        )
+
+    def _is_indifferent(self, fixture: str) -> bool:
+        """Whether a fixture is there for others, and the test does not ask for it."""
+        asked = self.item._fixtureinfo
+        found = asked.name2fixturedefs.get(fixture, ())
+        modules = [each.func.__module__ for each in found]
+        return (
+            fixture not in asked.argnames
+            and modules != []
+            and all(module.startswith(_OF_LOOPS) for module in modules)
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        """The values that ``@pytest.mark.parametrize`` hands to the function itself."""
+        callspec = getattr(self.item, "callspec", None)
+        values: dict[str, Any] = {}
+        for mark in self.item.iter_markers("parametrize"):
+            names = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+            if isinstance(names, str):
+                names = [name.strip() for name in names.split(",") if name.strip()]
+            if not (len(mark.args) > 2 or mark.kwargs.get("indirect")):
+                values |= {name: callspec.params[name] for name in names if callspec}
+        return values
+
+    def _copy(self) -> pytest.Function:
+        item: Any = self.item
+        again = type(item).from_parent(
+            item.parent,
+            name=item.name,
+            callspec=getattr(item, "callspec", None),
+            fixtureinfo=item._fixtureinfo,
+            originalname=item.originalname,
+        )
+        again.own_markers[:] = item.own_markers
+        again.keywords.update(item.keywords)
+        return again  # type: ignore[no-any-return]
+
+
+def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:
+    """The function with the two requests right before and right after its own code."""
+    if inspect.iscoroutinefunction(function):
+        # a trace is to go on where the event loop resumes it
+        @functools.wraps(function)
+        @transparent
+        async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
+            steady_loop()
+            before()
+            await function(*args, **kwargs)
+            after()
+
+        return counted_coroutine
+
+    @functools.wraps(function)
+    def counted(*args: Any, **kwargs: Any) -> None:
+        before()
+        function(*args, **kwargs)
+        after()
+
+    return counted

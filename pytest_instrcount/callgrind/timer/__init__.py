@@ -1,0 +1,1 @@
+"""`Timer`: statements counted without pytest."""

@@ -1,0 +1,128 @@
+"""What a statement may be given: values of which a copy, made in another process, is as good."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pytest_instrcount.callgrind.timer.statement import PLAIN, TORCH, TORCH_JIT
+
+#: Exactly these: of a class derived from one, the other process may know nothing.
+_PLAIN_TYPES = (str, bytes, bool, int, float, complex)
+
+#: name, set-up of its own, kind, value or the path of a file
+Sent = tuple[str, str, str, Any]
+
+
+class CopyIfCallgrind:
+    """A global for a ``Timer``, marked as one that may be replaced by a copy of itself.
+
+    The statement runs in another process: what it gets is sent there, and what it does to it is
+    not seen here. ``value`` is a str, bytes, bool, int, float or complex; or, where torch is
+    loaded, a ``torch.nn.Module``, ``ScriptFunction`` or ``ScriptModule``. ``setup`` is run there
+    before the value is loaded: the import, or the class, that loading needs.
+
+    Raises ValueError for a value of another type.
+
+    >>> CopyIfCallgrind(1000).value
+    1000
+    >>> CopyIfCallgrind([1, 2])
+    Traceback (most recent call last):
+    ValueError: a value of type list cannot be copied for a statement under Callgrind; ...
+    """
+
+    __slots__ = ("_kind", "_setup", "_value")
+
+    def __init__(self, value: Any, *, setup: str | None = None) -> None:
+        if setup is not None and not isinstance(setup, str):
+            raise TypeError(f"setup is a str, not {type(setup).__name__}")
+        self._kind = _kind_of(value)
+        self._value = value
+        self._setup = setup
+
+    @property
+    def value(self) -> Any:
+        """The value itself."""
+        return self._value
+
+    @property
+    def setup(self) -> str | None:
+        """What is run in the other process before the value is loaded there."""
+        return self._setup
+
+    @property
+    def kind(self) -> str:
+        """How it travels: "plain", "torch" or "torch_jit"."""
+        return self._kind
+
+    def __repr__(self) -> str:
+        setup = "" if self._setup is None else f", setup={self._setup!r}"
+        return f"CopyIfCallgrind({self._value!r}{setup})"
+
+
+def loaded_torch() -> ModuleType | None:
+    """torch, if somebody has imported it; this package never does."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "nn") and hasattr(torch, "jit") else None
+
+
+def _kind_of(value: Any) -> str:
+    if type(value) in _PLAIN_TYPES:
+        return PLAIN
+    torch = loaded_torch()
+    if torch is not None:
+        if isinstance(value, (torch.jit.ScriptFunction, torch.jit.ScriptModule)):
+            return TORCH_JIT
+        if isinstance(value, torch.nn.Module):
+            return TORCH
+    names = ", ".join(kind.__name__ for kind in _PLAIN_TYPES)
+    more = "torch.nn.Module, torch.jit.ScriptFunction, torch.jit.ScriptModule"
+    raise ValueError(
+        f"a value of type {type(value).__name__} cannot be copied for a statement under Callgrind; "
+        f"these can: {names}, and where torch is loaded {more}. Make others in setup."
+    )
+
+
+def check_globals(given: Mapping[str, Any]) -> dict[str, CopyIfCallgrind]:
+    """The globals that are to be sent. ``torch`` itself and ``__builtins__`` are there anyway.
+
+    Raises ValueError for one that is not wrapped, and for another thing named ``torch``.
+
+    >>> check_globals({"n": 3})
+    Traceback (most recent call last):
+    ValueError: global 'n' is not wrapped: the statement runs in another process, which gets ...
+    """
+    checked = {}
+    for name, value in given.items():
+        if name == "torch" and not isinstance(value, CopyIfCallgrind):
+            if value is not loaded_torch():
+                raise ValueError("global 'torch' is not torch: the other process has its own")
+        elif name == "__builtins__":
+            continue
+        elif isinstance(value, CopyIfCallgrind):
+            checked[name] = value
+        else:
+            raise ValueError(
+                f"global {name!r} is not wrapped: the statement runs in another process, which "
+                f"gets a copy of it. Say that you know: globals={{{name!r}: CopyIfCallgrind(...)}}"
+            )
+    return checked
+
+
+def send_globals(checked: Mapping[str, CopyIfCallgrind], folder: Path) -> tuple[Sent, ...]:
+    """Name, set-up, kind and value of each; what torch writes is in a file of the folder."""
+    sent = []
+    for number, (name, each) in enumerate(checked.items()):
+        value: Any = each.value
+        if each.kind != PLAIN:
+            torch: Any = loaded_torch()
+            save = torch.jit.save if each.kind == TORCH_JIT else torch.save
+            path = str(folder / f"{number}.pt")
+            save(value, path)
+            value = path
+        sent.append((name, textwrap.dedent(each.setup or ""), each.kind, value))
+    return tuple(sent)

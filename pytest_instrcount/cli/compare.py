@@ -1,0 +1,207 @@
+"""``compare A B``: two folders of baselines, or two JSON reports, as if B were a run against A."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.calls import judge_calls
+from pytest_instrcount.gate.compare import Gated, GatedCount, differing
+from pytest_instrcount.gate.gate import Verdict, judge_counts
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.calls import CallTable
+from pytest_instrcount.gate.store.folder import StoredFile, read_folder
+from pytest_instrcount.gate.store.names import shown_path
+from pytest_instrcount.gate.stored import compare_stored
+from pytest_instrcount.report.calls import render_calls_failure
+from pytest_instrcount.report.read_json import Report, load_report
+from pytest_instrcount.report.text import render_failure, render_summary
+
+#: So many regressions are told in full, those that grew most.
+MOST_TOLD = 20
+
+_ORDER = (
+    Verdict.regressed,
+    Verdict.nondeterministic,
+    Verdict.failed,
+    Verdict.incomparable,
+    Verdict.uncounted,
+    Verdict.improved,
+    Verdict.unchanged,
+    Verdict.new,
+    Verdict.stale,
+)
+#: Traced calls may not grow at all.
+_NO_MORE_CALLS = Limit(Fraction(0), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    results: list[TestResult]
+    traces: list[CallsResult]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [*(each.verdict for each in self.results), *(each.verdict for each in self.traces)]
+
+    @property
+    def has_compared(self) -> bool:
+        alone = (Verdict.new, Verdict.stale)
+        return any(verdict not in alone for verdict in self.verdicts)
+
+
+def compare_paths(
+    old: Path, new: Path, limit: Limit, verbosity: int, width: int
+) -> tuple[list[str], int]:
+    """The lines of a comparison and its exit code: 1 if something regressed.
+
+    Raises InstrcountError "compare-mixed", "compare-nothing", and as `read_folder` or `load_report`.
+    """
+    if old.is_dir() is not new.is_dir():
+        raise InstrcountError(
+            "compare-mixed",
+            f"{shown_path(old)} and {shown_path(new)} are not of one kind",
+            "python -m pytest_instrcount compare DIR DIR, or REPORT REPORT",
+        )
+    if old.is_dir():
+        compared = _compare_folders(list(read_folder(old)), list(read_folder(new)), limit)
+    else:
+        compared = _compare_reports(load_report(old), load_report(new), limit)
+    if not compared.has_compared:
+        raise InstrcountError(
+            "compare-nothing",
+            f"no test is both in {shown_path(old)} and in {shown_path(new)}",
+            f"ls {shown_path(old)} {shown_path(new)}",
+        )
+    return _told(compared, verbosity, width), int(Verdict.regressed in compared.verdicts)
+
+
+def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
+    results = sorted(compared.results, key=_worst_first)
+    lines = []
+    regressed = [each for each in results if each.verdict is Verdict.regressed]
+    for result in regressed[:MOST_TOLD] if verbosity >= 0 else ():
+        lines += [*render_failure(result, "", width)[:-1], ""]
+    if len(regressed) > MOST_TOLD and verbosity >= 0:
+        lines += [f"and {len(regressed) - MOST_TOLD} more", ""]
+    for calls in compared.traces if verbosity >= 0 else ():
+        if calls.verdict is Verdict.regressed:
+            lines += [*render_calls_failure(calls, "")[:-1], ""]
+    summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
+    return lines + render_summary(summary, verbosity, width)
+
+
+def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
+    return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
+
+
+def _compare_folders(
+    old: Iterable[StoredFile], new: Iterable[StoredFile], limit: Limit
+) -> _Compared:
+    before, after = ({file.place: file.content for file in files} for files in (old, new))
+    compared = _Compared([], [])
+    several = len({place[0] for place in before.keys() | after.keys()}) > 1
+    for place in sorted(before.keys() | after.keys()):
+        was, now = before.get(place), after.get(place)
+        content = now or was
+        assert content is not None
+        name = f"{place[0]}: {content.nodeid}" if several else content.nodeid
+        if isinstance(content, CallTable):
+            assert not isinstance(was, Baseline)
+            assert not isinstance(now, Baseline)
+            compared.traces.append(_compare_calls(name, was, now))
+        else:
+            assert not isinstance(was, CallTable)
+            assert not isinstance(now, CallTable)
+            compared.results.append(replace(_compare_baselines(was, now, limit), nodeid=name))
+    return compared
+
+
+def _compare_baselines(was: Baseline | None, now: Baseline | None, limit: Limit) -> TestResult:
+    if was is not None and now is not None:
+        return compare_stored(was, now, limit)
+    if now is not None:
+        return TestResult(now.nodeid, Verdict.new, now.ir, None, None, limit, calls=now.calls)
+    assert was is not None
+    return TestResult(was.nodeid, Verdict.stale, None, was.ir, None, limit)
+
+
+def _compare_calls(name: str, was: CallTable | None, now: CallTable | None) -> CallsResult:
+    if now is None:
+        assert was is not None
+        return CallsResult(name, Verdict.stale, None, was.total, _NO_MORE_CALLS)
+    found = judge_calls(was, now, _NO_MORE_CALLS)
+    return CallsResult(
+        name,
+        found.verdict,
+        now.total,
+        found.before,
+        _NO_MORE_CALLS,
+        found.delta,
+        found.changes,
+        found.differences,
+    )
+
+
+def _compare_reports(old: Report, new: Report, limit: Limit) -> _Compared:
+    differences = differing(old["environment"], new["environment"])
+    before, after = ({test["nodeid"]: test for test in each["tests"]} for each in (old, new))
+    compared = _Compared([], [])
+    for nodeid in sorted(before.keys() | after.keys()):
+        was, now = (_measured(tests.get(nodeid)) for tests in (before, after))
+        if now is None and nodeid in after and after[nodeid]["verdict"] != "stale":
+            reason = "it was not measured in the second report"
+            failed = TestResult(nodeid, Verdict.failed, None, None, None, limit, reason=reason)
+            compared.results.append(failed)
+        elif now is None:
+            ir = None if was is None else was["ir"]
+            if ir is not None:
+                compared.results.append(TestResult(nodeid, Verdict.stale, None, ir, None, limit))
+        elif was is None:
+            compared.results.append(TestResult(nodeid, Verdict.new, now["ir"], None, None, limit))
+        else:
+            result = _compare_tests(was, now, limit)
+            if differences:
+                result = replace(
+                    result, verdict=Verdict.incomparable, delta=None, differences=differences
+                )
+            compared.results.append(result)
+    compared.traces.extend(_compare_traces(old, new))
+    return compared
+
+
+def _compare_traces(old: Report, new: Report) -> Iterator[CallsResult]:
+    before, after = ({each["nodeid"]: each for each in side["traces"]} for side in (old, new))
+    for nodeid in sorted(before.keys() & after.keys()):
+        was, now = before[nodeid]["calls"], after[nodeid]["calls"]
+        if was is not None and now is not None:
+            tables = (CallTable(nodeid, {"(all)": number}, {}) for number in (was, now))
+            yield replace(_compare_calls(nodeid, *tables), changes=())
+
+
+def _measured(test: Report | None) -> Report | None:
+    return None if test is None or test["ir"] is None else test
+
+
+def _compare_tests(was: Report, now: Report, limit: Limit) -> TestResult:
+    denoised = None not in (was["denoised_ir"], now["denoised_ir"])
+    kind = "denoised_ir" if denoised else "ir"
+    floors = [Fraction(str(each["detects"])) for each in (was, now) if each["detects"] is not None]
+    detects = max(floors, default=Fraction(0))
+    gated = Gated(GatedCount(was[kind], 1), GatedCount(now[kind], 1), detects)
+    return TestResult(
+        nodeid=now["nodeid"],
+        verdict=judge_counts(gated, limit),
+        ir=now["ir"],
+        baseline_ir=was["ir"],
+        delta=gated.fraction,
+        limit=limit,
+        denoised_ir=now[kind] if denoised else None,
+        denoised_baseline_ir=was[kind] if denoised else None,
+        detects=detects if floors else None,
+    )

@@ -1,0 +1,196 @@
+"""What several machines have measured, as if one had: folders of baselines, or JSON reports."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.cause import Cause
+from pytest_instrcount.gate.compare import differing
+from pytest_instrcount.gate.gate import ImprovedPolicy, IncomparablePolicy, MissingPolicy, Verdict
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.folder import (
+    Place,
+    StoredFile,
+    add_files,
+    read_folder,
+    shard_files,
+)
+from pytest_instrcount.gate.store.names import printable, reason_of, shown_path
+from pytest_instrcount.gate.store.schema import parse_baseline, render_baseline
+from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
+from pytest_instrcount.host.files import write_output
+from pytest_instrcount.report.read_json import conflict, failures_in, join_reports, load_report
+from pytest_instrcount.report.words import count_verdicts
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What fails a run, beyond what always does."""
+
+    missing: MissingPolicy = "note"
+    incomparable: IncomparablePolicy = "warn"
+    improved: ImprovedPolicy = "note"
+    #: whether tests fail that were not compared with the baseline they have, but for these causes
+    strict: bool = False
+    allowed: frozenset[Cause] = frozenset()
+
+
+def merge(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
+    """Merge folders into a folder, or reports into a report; what is to be said, and the exit code.
+
+    Exit code 1: the merged report holds failures. Raises InstrcountError, and then nothing is
+    written.
+    """
+    folders = [path.is_dir() for path in inputs]
+    if all(folders):
+        return _merge_folders(out, inputs), 0
+    if any(folders):
+        into = "python -m pytest_instrcount merge --into"
+        folder = shown_path(inputs[folders.index(True)])
+        file = shown_path(inputs[folders.index(False)])
+        raise InstrcountError(
+            "merge-mixed",
+            f"{folder} is a folder of baselines, {file} is none",
+            f"one after the other: {into} DIR {folder} ..., then {into} REPORT {file} ...",
+        )
+    return _merge_reports(out, inputs, judging)
+
+
+def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
+    report = join_reports([(path, load_report(path)) for path in inputs])
+    try:
+        write_output(out, (json.dumps(report, indent=2) + "\n").encode())
+    except (OSError, ValueError) as error:
+        raise InstrcountError(
+            "merge-write",
+            f"{shown_path(out)} cannot be written: {reason_of(error)}",
+            f"ls -ld {shown_path(out)}",
+        ) from error
+    failures = failures_in(
+        report,
+        missing=judging.missing,
+        incomparable=judging.incomparable,
+        improved=judging.improved,
+        strict=judging.strict,
+        allowed=judging.allowed,
+    )
+    lines = [
+        f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",
+        "instrcount: "
+        + (count_verdicts(Verdict(each["verdict"]) for each in report["tests"]) or "no test"),
+    ]
+    lines += [f"  {printable(each)}" for each in failures[:_MOST_LINES]]
+    if len(failures) > _MOST_LINES:
+        lines.append(f"  and {len(failures) - _MOST_LINES} more")
+    return lines, 1 if failures else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    root: Path
+    files: list[StoredFile]
+    #: environment and what a run has measured there
+    shards: list[tuple[str, Shard]]
+
+    def has_measured(self, file: StoredFile) -> bool:
+        return any(key == file.place[0] and file.nodeid in each.tests for key, each in self.shards)
+
+
+def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
+    read = [
+        _Input(
+            root,
+            list(read_folder(root)),
+            [(key, load_shard(path)) for path, key in shard_files(root)],
+        )
+        for root in inputs
+    ]
+    chosen = _choose(read)
+    texts = {place: file.text for place, file in chosen.items()} | _denoised_again(read, chosen)
+    there = {}
+    if os.path.lexists(out):
+        there = {file.place: file for file in read_folder(out)}
+        for place in texts.keys() & there.keys():
+            if texts[place] != there[place].text:
+                raise conflict(there[place].path, chosen[place].path, chosen[place].nodeid)
+    added = {place: text for place, text in texts.items() if place not in there}
+    add_files(out, added)
+    number, same = len(added), len(texts) - len(added)
+    beside = f", beside {same} that were there" if same else ""
+    lines = [f"{number} baseline{'' if number == 1 else 's'} written to {shown_path(out)}{beside}"]
+    return lines + _notes(read, chosen)
+
+
+def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:
+    """One file for each place. Of two that differ, that of the shard which has measured the test."""
+    found: dict[Place, tuple[_Input, StoredFile]] = {}
+    for each in read:
+        for file in each.files:
+            before = found.get(file.place)
+            if before is None:
+                found[file.place] = each, file
+                continue
+            if file.text == before[1].text:
+                continue
+            was, now = before[0].has_measured(before[1]), each.has_measured(file)
+            if was is now:
+                raise conflict(before[1].path, file.path, file.nodeid)
+            if now:
+                found[file.place] = each, file
+    return {place: file for place, (_, file) in found.items()}
+
+
+def _denoised_again(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> dict[Place, str]:
+    """The baselines that know more noise, now that all shards are together."""
+    noisy: dict[str, set[str]] = {}
+    for each in read:
+        for key, shard in each.shards:
+            noisy.setdefault(key, set()).update(shard.noisy)
+    again: dict[Place, str] = {}
+    for each in read:
+        for key, shard in each.shards:
+            for place, file in chosen.items():
+                profiles = shard.tests.get(file.nodeid) if place[0] == key else None
+                if profiles is not None and isinstance(file.content, Baseline):
+                    whole = denoise_again(file.content, profiles, noisy[key])
+                    again[place] = render_baseline(whole)
+                    parse_baseline(again[place], file.path, file.nodeid)  # whoever wrote the shard
+    return again
+
+
+def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]:
+    lines = []
+    baselines: dict[str, list[Baseline]] = {}
+    for place, file in chosen.items():
+        if isinstance(file.content, Baseline):
+            baselines.setdefault(place[0], []).append(file.content)
+    sharded = {key for each in read for key, _ in each.shards}
+    for key, found in baselines.items():
+        for other in found:
+            differences = differing(found[0].environment, other.environment)
+            if differences:
+                facts = ", ".join(f"{name} {one} / {two}" for name, one, two in differences[:3])
+                lines.append(
+                    printable(
+                        f"{key}: not all of one environment ({facts}): where a test is checked on "
+                        "the other, its baseline is incomparable"
+                    )
+                )
+                break
+        noises = [set(each.denoised.noise.functions) for each in found if each.denoised is not None]
+        known = set().union(*noises)
+        lacking = sum(each != known for each in noises)
+        if len(read) > 1 and lacking and key not in sharded:
+            lines.append(
+                f"{key}: {lacking} of {len(noises)} baselines do not know all {len(known)} functions "
+                "that others have shown to be noise; shards that were run with --instrcount-shard "
+                "are merged into what one run writes"
+            )
+    return lines

@@ -1,0 +1,137 @@
+"""``show TEST`` and ``history TEST``: what the baselines of a test say, now and in git's log."""
+
+from __future__ import annotations
+
+import shlex
+from fractions import Fraction
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.calls import CallTable
+from pytest_instrcount.gate.store.folder import StoredFile, read_each
+from pytest_instrcount.gate.store.names import (
+    CALLS_SUFFIX,
+    file_name,
+    folder_parts,
+    printable,
+    shown_path,
+)
+from pytest_instrcount.report.past import Past, read_past
+from pytest_instrcount.report.stored import render_stored, render_table_of_calls
+from pytest_instrcount.report.words import IR, UNIT_FACT, count, percent
+
+FOLDER = "instrcount_baselines"
+_MOST_NAMES = 5
+
+
+def baseline_folder(given: Path | None) -> Path:
+    """The folder that was given, else that of this folder or of the nearest one above.
+
+    Raises InstrcountError "no-baselines".
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents) if given is None else ():
+        if (folder / FOLDER).is_dir():
+            return folder / FOLDER
+    if given is None or not given.is_dir():
+        raise InstrcountError(
+            "no-baselines",
+            f"there is no folder {shown_path(given or Path(FOLDER))}, here or above",
+            "cd to the project, or say where: --baseline-dir DIR",
+        )
+    return given
+
+
+def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
+    """The baselines of one test, in all environments; ``wanted`` is its id, or a part of it alone.
+
+    Files of other tests may be damaged. Raises InstrcountError "test-unknown", "test-ambiguous", and as
+    `read_folder` where a damaged file is, or may be, that test's.
+    """
+    files: list[StoredFile] = []
+    damaged: dict[Path, InstrcountError] = {}
+    for path, each in read_each(folder):
+        if isinstance(each, InstrcountError):
+            damaged[path] = each
+        else:
+            files.append(each)
+    ids = {file.nodeid for file in files}
+    found = {wanted} & ids or {nodeid for nodeid in ids if wanted in nodeid}
+    shown = ", ".join(printable(each) for each in sorted(found or ids)[:_MOST_NAMES])
+    for path, error in damaged.items():
+        if not found or any(_is_of(path, folder, nodeid) for nodeid in found):
+            raise error
+    if not found:
+        raise InstrcountError(
+            "test-unknown",
+            f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown or 'none'}",
+            "pytest --collect-only -q -m instrcount    (which tests there are)",
+        )
+    if len(found) > 1:
+        raise InstrcountError(
+            "test-ambiguous",
+            f"{len(found)} tests have {printable(wanted)!r} in their ids, like {shown}",
+            f"give a whole id, like {shlex.quote(printable(min(found)))}",
+        )
+    return [file for file in files if file.nodeid in found]
+
+
+def _is_of(path: Path, folder: Path, nodeid: str) -> bool:
+    """Whether a file is where a test's is, in whatever environment."""
+    stem = file_name(nodeid).removesuffix(".json")
+    names = (f"{stem}.json", stem + CALLS_SUFFIX)
+    place = path.relative_to(folder).parts[1:]
+    return place in [(*folder_parts(nodeid), name) for name in names]
+
+
+def show_stored(folder: Path, wanted: str, width: int) -> list[str]:
+    """The lines of ``show TEST``, one environment after the other."""
+    lines: list[str] = []
+    for file in find_stored(folder, wanted):
+        lines += ["", f"{file.place[0]}:"] if lines else [f"{file.place[0]}:"]
+        if isinstance(file.content, CallTable):
+            lines += render_table_of_calls(file.content, width)
+        else:
+            lines += render_stored(file.content, width)
+    return lines
+
+
+def show_history(folder: Path, wanted: str) -> list[str]:
+    """The lines of ``history TEST``: commit, date, count, growth and reason, the newest first.
+
+    Raises InstrcountError "no-history" without git, a repository, or a commit of it.
+    """
+    lines: list[str] = []
+    files = [file for file in find_stored(folder, wanted) if isinstance(file.content, Baseline)]
+    for file in files:
+        past = read_past(file.path)
+        lines += ["", f"{file.place[0]}:"] if lines else [f"{file.place[0]}:"]
+        lines += [printable(file.nodeid), *_history(past, file)]
+    return lines
+
+
+def _history(past: Past, file: StoredFile) -> list[str]:
+    assert isinstance(file.content, Baseline)
+    now = file.content.compared_ir
+    rows: list[tuple[str, str, int, str]] = [
+        (each.commit[:12], each.date[:10], each.ir, each.reason or f"({each.subject})")
+        for each in past.points
+    ]
+    if past.changed:
+        rows.append(("(not committed)", "", now, file.content.reason_for(now)))
+    lines = []
+    before: int | None = None
+    for commit, date, ir, reason in rows:
+        delta = "" if not before else percent(Fraction(ir, before) - 1)
+        lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {reason}".rstrip())
+        before = ir
+    unit = f"{file.content.environment.get(UNIT_FACT, IR)} a call"
+    said = [f"  {'commit':<15} {'date':<10} {unit:>15}  {'delta':>8}  reason"]
+    said += [printable(line) for line in reversed(lines)]
+    if past.shallow:
+        said.append(
+            "this clone is shallow: what was before, and when the oldest count came, is not known; "
+            "git fetch --unshallow"
+        )
+    return said

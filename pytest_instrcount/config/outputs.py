@@ -1,0 +1,113 @@
+"""Where the user has a run write to, as the command line says; refused where it would destroy something."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.config.options import REPORT_TYPES
+
+BUNDLE_SUFFIXES = (".json", ".json.gz")
+
+
+def read_outputs(
+    config: pytest.Config, baseline_dir: Path, mistakes: list[str]
+) -> Mapping[str, Any]:
+    """The settings that name files and folders to write to; what is wrong is added to ``mistakes``."""
+    start = config.invocation_params.dir
+    reports = []
+    for report in config.getoption("instrcount_report") or ():
+        kind, _, path = report.partition(":")
+        if kind not in REPORT_TYPES or not path:
+            mistakes.append(
+                f"--instrcount-report={report}: write TYPE:PATH, like json:PATH; the types are "
+                f"{', '.join(REPORT_TYPES)}"
+            )
+        else:
+            reports.append((kind, start / path))
+    named = {
+        name: config.getoption(f"instrcount_{name}")
+        for name in ("keep", "bundle", "timings_csv", "debug")
+    }
+    for name, what in (("keep", "folder"), ("timings_csv", "file"), ("debug", "folder")):
+        if named[name] == "":
+            option = name.replace("_", "-")
+            mistakes.append(f"--instrcount-{option}=: write the name of a {what}")
+    bundle = named["bundle"]
+    if bundle is not None and not bundle.endswith(BUNDLE_SUFFIXES):
+        mistakes.append(f"--instrcount-bundle={bundle}: write PATH.json.gz, or PATH.json")
+    found = {name: start / text if text else None for name, text in named.items()}
+    files = [
+        *((f"--instrcount-report={kind}:", path) for kind, path in reports),
+        *((f"--instrcount-{name.replace('_', '-')}=", found[name]) for name in _FILES),
+    ]
+    inipath = () if config.inipath is None else (config.inipath,)
+    for option, path in files:
+        why = "" if path is None else why_refused(path, inipath, baseline_dir)
+        if why:
+            mistakes.append(f"{option}{path}: {why}; write another path")
+    return {"reports": tuple(reports), **found}
+
+
+_FILES = ("bundle", "timings_csv")
+
+
+def why_refused(path: Path, read: Collection[Path], baseline_dir: Path | None = None) -> str:
+    """Why a path is not to be written to, or "": what is there is no report, but what a run reads.
+
+    ``read`` are files that this run reads.
+    """
+    try:
+        place = Path(os.path.realpath(path))
+        if place.is_dir():
+            return "it is a folder"
+        if place in {Path(os.path.realpath(each)) for each in read}:
+            return "this run reads that file"
+    except (OSError, ValueError):  # a NUL in it: whoever writes says so
+        return ""
+    if place.suffix == ".py":
+        return "it is a Python file"
+    if baseline_dir is not None and Path(os.path.realpath(baseline_dir)) in place.parents:
+        return "it is among the baselines"
+    return ""
+
+
+class OutputGuard:
+    """The plugin object that keeps collected files of any kind from being written over."""
+
+    def __init__(self, outputs: Iterable[Path | None]) -> None:
+        self._outputs = [path for path in outputs if path is not None]
+        #: why nothing is to be written; "" if all may be
+        self.refused = ""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Raise pytest.UsageError before the first test."""
+        if self._outputs:
+            self._check({item.path for item in session.items})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Iterable[str]) -> None:
+        """Under pytest-xdist the workers collect, and this process writes."""
+        if self._outputs:
+            root = node.config.rootpath
+            self._check({root / nodeid.partition("::")[0] for nodeid in ids})
+
+    def _check(self, collected: Collection[Path]) -> None:
+        for path in self._outputs:
+            why = why_refused(path, collected)
+            if why:
+                self.refused = f"{path}: {why}; write another path"
+                self._raise()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Raise it again, within the hooks that write: they go on only where this one does."""
+        if self.refused:
+            self._raise()
+
+    def _raise(self) -> None:
+        raise pytest.UsageError(f"instrcount: wrong settings [settings]\n{self.refused}")

@@ -1,0 +1,332 @@
+"""What the user set: command line, ini, marker and environment, read here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.config.child_spec import ChildSpec
+from pytest_instrcount.config.command_line import CommandLine
+from pytest_instrcount.config.options import (
+    BLAME,
+    COUNTERS,
+    DEFAULT_TIMEOUT,
+    IMPROVED,
+    INCOMPARABLE,
+    INI_ERRORS,
+    ISOLATIONS,
+    MISSING,
+    POLICIES,
+    in_ci,
+)
+from pytest_instrcount.config.outputs import read_outputs
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
+from pytest_instrcount.gate.cause import Cause, parse_causes
+from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
+from pytest_instrcount.gate.records import Base
+from pytest_instrcount.gate.store.ledger import parse_reason
+
+MARKER = "instrcount"
+
+_WRITE_ENV = "write names of variables, without values, like instrcount_env = DATABASE_URL TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the user chose for a run; a test's marker replaces some of it for that test."""
+
+    active: bool
+    update: bool
+    policy: str
+    prune: bool
+    shard: bool
+    reason: str
+    reason_above: Fraction | None
+    max_delta: Limit
+    missing: str
+    incomparable: str
+    improved: str
+    baseline_dir: Path
+    reports: tuple[tuple[str, Path], ...]
+    keep: Path | None
+    bundle: Path | None
+    timings: bool
+    timings_csv: Path | None
+    debug: Path | None
+    backend: str
+    valgrind: str
+    timeout: float
+    warmup: int | None
+    calls: int | None
+    isolation: str
+    blame: str
+    max_allocs_delta: Limit | None
+    budget: Budget
+    let_through: tuple[str, ...]
+    verbosity: int
+    ci: bool
+    #: causes for which a test may miss the comparison with its baseline
+    allow: frozenset[Cause] = frozenset()
+    #: what is measured in the place of baselines
+    against: Base | None = None
+    #: what plugins wish of the processes that measure
+    child: ChildSpec = field(default_factory=ChildSpec)
+
+    @property
+    def missing_fails(self) -> bool:
+        """Whether a test without a baseline fails the run: in CI, unless said otherwise."""
+        return self.missing == "fail" or (self.missing == "auto" and self.ci)
+
+    @property
+    def incomparable_fails(self) -> bool:
+        """Whether baselines of another environment fail the run: in CI, unless said otherwise."""
+        return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci)
+
+    @property
+    def strict(self) -> bool:
+        """Whether each test that has a baseline is to be compared: by a gate in CI."""
+        return self.ci and not self.update and not self.prune
+
+
+class Given:
+    """What stands on the command line, else in the ini, and what is wrong with it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.mistakes: list[str] = []
+
+    def value(self, name: str, *, ini: bool = True) -> Any:
+        """None where neither says anything."""
+        given = self._config.getoption(name)
+        if given is None and ini:
+            given = self._config.getini(name) or None
+        return given
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of the choices: the first, unless said otherwise."""
+        given = self.value(name)
+        if given is not None and given not in choices:
+            self.mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
+        return given if given in choices else choices[0]
+
+    def checked(self, name: str, check: Any, default: Any, *, ini: bool = True) -> Any:
+        """What ``check`` makes of it; ``ini``: whether the option has a twin."""
+        given = self.value(name, ini=ini)
+        if given is None:
+            return default
+        try:
+            return check(given)
+        except (ValueError, InstrcountError) as error:
+            self.mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
+            return default
+
+    def raise_mistakes(self) -> None:
+        """Raise pytest.UsageError with every mistake in one message, if there is one."""
+        if self.mistakes:
+            lines = ["instrcount: wrong settings [settings]", *self.mistakes]
+            raise pytest.UsageError("\n".join(lines))
+
+
+def load_settings(config: pytest.Config) -> Settings:
+    """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
+    given = Given(config)
+    update, prune = (
+        config.getoption("instrcount_update_baseline"),
+        config.getoption("instrcount_prune"),
+    )
+    shard = config.getoption("instrcount_shard")
+    if shard and not update:
+        given.mistakes.append("--instrcount-shard: give it with --instrcount-update-baseline")
+    if config.getoption("instrcount_reason") is not None and not update:
+        given.mistakes.append("--instrcount-reason: give it with --instrcount-update-baseline")
+    try:
+        verbosity = config.get_verbosity("instrcount")
+    except AttributeError:  # pytest 8.0 with -p no:terminal
+        verbosity = 0
+    except ValueError:
+        said = config.getini("verbosity_instrcount")
+        given.mistakes.append(f"verbosity_instrcount = {said!r}: write auto or a whole number")
+        verbosity = 0
+    try:
+        variables = config.getini("instrcount_env")
+        for name in variables:
+            if "=" in name or not name:
+                given.mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
+    except INI_ERRORS as error:
+        variables = []
+        given.mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
+    baseline_dir = config.rootpath / (
+        given.value("instrcount_baseline_dir") or "instrcount_baselines"
+    )
+    allow = frozenset[Cause]()
+    try:
+        allow = parse_causes(config.getini("instrcount_allow"))
+    except INI_ERRORS as error:
+        given.mistakes.append(f"instrcount_allow: {error}")
+    settings = Settings(
+        active=bool(given.value("instrcount") or update or prune),
+        update=update,
+        policy=given.choice("instrcount_update_policy", POLICIES),
+        prune=prune,
+        shard=shard,
+        reason=given.checked("instrcount_reason", parse_reason, "", ini=False),
+        reason_above=given.checked("instrcount_reason_above", parse_share, None),
+        max_delta=given.checked("instrcount_max_delta", parse_limit, parse_limit("1%")),
+        missing=given.choice("instrcount_missing", MISSING),
+        incomparable=given.choice("instrcount_incomparable", INCOMPARABLE),
+        improved=given.choice("instrcount_improved", IMPROVED),
+        baseline_dir=baseline_dir,
+        timings=config.getoption("instrcount_timings"),
+        **read_outputs(config, baseline_dir, given.mistakes),
+        backend=given.choice("instrcount_backend", COUNTERS),
+        valgrind=given.value("instrcount_valgrind") or "valgrind",
+        timeout=given.checked("instrcount_timeout", parse_seconds, DEFAULT_TIMEOUT),
+        warmup=given.checked("instrcount_warmup", parse_warmup, None),
+        calls=given.checked("instrcount_calls", parse_calls, None),
+        isolation=given.choice("instrcount_isolation", ISOLATIONS),
+        blame=given.choice("instrcount_blame", BLAME),
+        max_allocs_delta=None,  # the marker's alone
+        budget=Budget(),  # likewise
+        let_through=tuple(variables),
+        verbosity=verbosity,
+        ci=in_ci(os.environ),
+        allow=allow,
+    )
+    natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]
+    if natively and settings.active and settings.strict:
+        given.mistakes.append("--pdb, --trace: nothing is measured with them, and CI is set")
+    given.raise_mistakes()
+    return settings
+
+
+def _in_one_line(error: Exception) -> str:
+    """What is wrong with a value, and what to write."""
+    return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
+
+
+def load_command_line(config: pytest.Config) -> CommandLine:
+    """What the user typed, for the command that accepts it."""
+    always = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    history = ("lf", "last_failed", "stepwise", "stepwise_skip")
+    return CommandLine(
+        words=tuple(map(str, config.invocation_params.args)),
+        names=frozenset(map(str, config.args)),
+        policy=config.getini("instrcount_update_policy") or POLICIES[0],
+        selects_always=any(word.startswith(("-k", "-m")) for word in always),
+        by_history=any(getattr(config.option, name, False) for name in history),
+    )
+
+
+def parse_share(given: object) -> Fraction:
+    """A share of a count.
+
+    >>> parse_share("5%")
+    Fraction(1, 20)
+    """
+    limit = parse_limit(given)
+    if limit.relative is None or limit.absolute is not None:
+        raise ValueError("write a share of the count, like 5%")
+    return limit.relative
+
+
+def parse_seconds(given: object) -> float:
+    """A time limit in seconds, more than 0.
+
+    >>> parse_seconds("2.5")
+    2.5
+    """
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        raise ValueError("write seconds, like 60")
+    try:
+        seconds = float(given)
+    except ValueError:
+        raise ValueError("write seconds, like 60") from None
+    if not 0 < seconds < 1e9:
+        raise ValueError("write seconds, more than 0")
+    return seconds
+
+
+def parse_warmup(given: object) -> int:
+    """A number of warm-up calls, 0 or more."""
+    return _parse_count(given, 0)
+
+
+def parse_calls(given: object) -> int:
+    """A number of counted calls, 1 or more."""
+    return _parse_count(given, 1)
+
+
+def _parse_count(given: object, least: int) -> int:
+    if isinstance(given, str) and given.strip().isdecimal():
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ValueError(f"write a whole number, {least} or more")
+    return given
+
+
+def parse_isolation(given: object) -> str:
+    """A way to keep a test apart from the others."""
+    if given not in ISOLATIONS:
+        raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
+    return str(given)
+
+
+_MARKER_ARGUMENTS: Mapping[str, Any] = {
+    "max_delta": parse_limit,
+    "max_allocs_delta": parse_count_limit,
+    "warmup": parse_warmup,
+    "calls": parse_calls,
+    "timeout": parse_seconds,
+    "isolation": parse_isolation,
+    **BUDGET_ARGUMENTS,
+}
+
+
+def settings_for_item(
+    item: pytest.Item,
+    settings: Settings,
+    limit_of: Callable[[pytest.Item, Limit], Limit] = lambda item, limit: limit,
+) -> tuple[Settings, list[str]]:
+    """The settings of one test, and what is wrong with its markers.
+
+    ``limit_of`` is asked for the limit of a test whose marker has none.
+    """
+    chosen, mistakes = read_markers(item, MARKER, _MARKER_ARGUMENTS, "max_delta='1%'")
+    budget = Budget(**{name: chosen.pop(name, None) for name in BUDGET_ARGUMENTS})
+    if "max_delta" not in chosen:
+        chosen["max_delta"] = limit_of(item, settings.max_delta)
+    return replace(settings, **chosen, budget=budget), mistakes
+
+
+def read_markers(
+    item: pytest.Item, marker: str, arguments: Mapping[str, Any], example: str
+) -> tuple[dict[str, Any], list[str]]:
+    """What the markers of that name say, each argument as its check makes it, and what is wrong.
+
+    A marker on the function wins over one on the class or the module, argument by argument.
+    """
+    mistakes: list[str] = []
+    chosen: dict[str, Any] = {}
+    for mark in item.iter_markers(marker):
+        if mark.args:
+            mistakes.append(f"takes keyword arguments only, like {example}")
+        for name, given in mark.kwargs.items():
+            check = arguments.get(name)
+            if check is None:
+                mistakes.append(f"has no argument {name!r} (it has {', '.join(arguments)})")
+                continue
+            if given is None:
+                continue
+            try:
+                chosen.setdefault(name, check(given))
+            except (ValueError, InstrcountError) as error:
+                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
+    return chosen, mistakes

@@ -1,0 +1,230 @@
+"""Two trees of one test in the same words: what was renamed, moved or merged in between. Pure.
+
+A function that is gone and one that is new are one function if they do the same in the same place: they
+have the same name in another file or class, or they are called as often, call the same functions, and
+either have all of several callers in common, or one and cost about as much. So a rename hides no cause
+behind "before never".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.tree import CallTree, Path
+
+#: Names that say nothing of what a function does; with them go all in angle brackets.
+_COMMON = frozenset(
+    {"__call__", "__enter__", "__exit__", "__init__", "__new__", "inner", "wrapper"}
+)
+#: So many are looked at on each side, those that cost most.
+_MOST = 200
+#: The least share of what both call, and of what the dearer one costs, that two must have in common.
+_ALIKE = Fraction(1, 2)
+_NOT = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """An old tree in the words of a new one; what it costs is the same."""
+
+    tree: CallTree
+    #: name in the new tree -> names that it had in the old one
+    renamed: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What a function does in a tree, per call of the test."""
+
+    callers: frozenset[str]
+    called: frozenset[str]
+    calls: Fraction
+    inclusive: Fraction
+
+
+def align(old: CallTree, new: CallTree) -> Aligned:
+    """Give what was renamed its new name, and put what was moved where it is now.
+
+    >>> old = CallTree("trampolines", 1, {("t",): Row(9, 1), ("t", "a.py:f"): Row(70, 2)})
+    >>> new = CallTree("trampolines", 1, {("t",): Row(9, 1), ("t", "b.py:f"): Row(90, 2)})
+    >>> aligned = align(old, new)
+    >>> aligned.tree.nodes[("t", "b.py:f")], aligned.renamed
+    (Row(ir=70, calls=2), {'b.py:f': ('a.py:f',)})
+    """
+    here = {path[-1] for path in new.inclusive}
+    if all(path[-1] in here for path in old.inclusive):
+        return Aligned(_move(old, new), {})
+    names: dict[str, str] = {}
+    before, after = _roles(old), _roles(new)
+    # who was renamed is known as a caller, and as called, from then on
+    while found := dict(_pairs(_renamed_roles(before, names), after)):
+        names |= found
+    names |= _merged(before, after, names)
+    renamed: dict[str, tuple[str, ...]] = {}
+    for gone, fresh in sorted(names.items()):
+        renamed[fresh] = (*renamed.get(fresh, ()), gone)
+    return Aligned(_move(_rename(old, names), new), renamed)
+
+
+def _roles(tree: CallTree) -> dict[str, _Role]:
+    callers: dict[str, set[str]] = {}
+    called: dict[str, set[str]] = {}
+    for path in tree.inclusive:
+        callers.setdefault(path[-1], set()).update(path[-2:-1])
+        called.setdefault(path[-1], set())
+        if len(path) > 1:
+            called.setdefault(path[-2], set()).add(path[-1])
+    return {
+        name: _Role(
+            frozenset(callers[name]),
+            frozenset(called[name]),
+            Fraction(cost.calls, tree.counted),
+            Fraction(cost.inclusive, tree.counted),
+        )
+        for name, cost in tree.functions().items()
+    }
+
+
+def _renamed_roles(roles: Mapping[str, _Role], names: Mapping[str, str]) -> dict[str, _Role]:
+    def new(known: Collection[str]) -> frozenset[str]:
+        return frozenset(names.get(name, name) for name in known)
+
+    return {
+        names.get(name, name): replace(role, callers=new(role.callers), called=new(role.called))
+        for name, role in roles.items()
+    }
+
+
+def _pairs(old: Mapping[str, _Role], new: Mapping[str, _Role]) -> Iterator[tuple[str, str]]:
+    """Gone and new, where they are one; the most alike first."""
+    # what is called that is gone or new itself says nothing: it may be one function, too
+    both = old.keys() & new.keys()
+    gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both, old)}
+    fresh = {name: _of(new[name], both) for name in _dearest(new.keys() - both, new)}
+    alike = (
+        (-_likeness(first, known, second, role), first, second)
+        for second, role in fresh.items()
+        for first, known in gone.items()
+    )
+    for _, first, second in sorted(each for each in alike if each[0]):
+        if first in gone and second in fresh:
+            yield first, second
+            del gone[first], fresh[second]
+
+
+def _merged(
+    old: Mapping[str, _Role], new: Mapping[str, _Role], names: Mapping[str, str]
+) -> dict[str, str]:
+    """What is still gone, and the function that does its work, too: two or more became one."""
+    found: dict[str, str] = {}
+    now = _renamed_roles(old, names)
+    left = _dearest(now.keys() - new.keys(), now)
+    known = {fresh: old[gone].inclusive for gone, fresh in names.items()}
+    fresh = known.keys() | (new.keys() - old.keys())
+    for name in _dearest(fresh, new):
+        role, cost = new[name], known.get(name, Fraction(0))
+        parts = []
+        callers = {*role.callers, name}
+        for gone in left:
+            part = now[gone]
+            if part.calls != role.calls or callers.isdisjoint(part.callers):
+                continue
+            if _ratio(cost + part.inclusive, role.inclusive) > _ratio(cost, role.inclusive):
+                parts.append(gone)
+                cost += part.inclusive
+        if _ratio(cost, role.inclusive) >= _ALIKE and len(parts) + (name in known) > 1:
+            found |= dict.fromkeys(parts, name)
+            left = [gone for gone in left if gone not in parts]
+    return found
+
+
+def _dearest(names: Collection[str], roles: Mapping[str, _Role]) -> list[str]:
+    return sorted(names, key=lambda name: (-roles[name].inclusive, name))[:_MOST]
+
+
+def _of(role: _Role, known: Collection[str]) -> _Role:
+    return replace(role, called=role.called.intersection(known))
+
+
+def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
+    """How much two functions do the same; 0 if they are two."""
+    body = _body(first)
+    same_body = body == _body(second) and body not in _COMMON and not body.startswith("<")
+    if not same_body and known.calls != role.calls:
+        return _NOT
+    # the same callers, or both are where a test begins
+    here = known.callers & role.callers or not (known.callers or role.callers)
+    common, every = known.called & role.called, known.called | role.called
+    called = Fraction(len(common), len(every)) if every else Fraction(1)
+    size = _ratio(known.inclusive, role.inclusive)
+    if same_body:
+        return 3 + called + size if here or (common and called >= _ALIKE) else _NOT
+    everywhere = known.callers == role.callers and len(role.callers) > 1
+    alike = called >= _ALIKE and (everywhere or (here and size >= _ALIKE))
+    return called + size if alike else _NOT
+
+
+def _body(name: str) -> str:
+    return name.rpartition(":")[2].rpartition(".")[2]
+
+
+def _ratio(first: Fraction, second: Fraction) -> Fraction:
+    largest = max(first, second)
+    return min(first, second) / largest if largest > 0 else Fraction(1)
+
+
+def _rename(tree: CallTree, names: Mapping[str, str]) -> CallTree:
+    nodes: dict[Path, Row] = {}
+    for path, row in tree.nodes.items():
+        new = tuple(names.get(name, name) for name in path)
+        # what called what it was merged with makes no call of it now
+        place = tuple(
+            name
+            for n, name in enumerate(new)
+            if not n or new[n - 1] != name or path[n - 1] == path[n]
+        )
+        called = len(new) < 2 or new[-1] != new[-2] or path[-1] == path[-2]
+        before = nodes.get(place, Row(0, 0))
+        # of two that were merged, one is called where both were
+        calls = max(before.calls, row.calls if called else 0)
+        nodes[place] = Row(before.ir + row.ir, calls)
+    return CallTree(tree.how, tree.counted, nodes)
+
+
+def _put(nodes: dict[Path, Row], path: Path, row: Row) -> None:
+    before = nodes.get(path, Row(0, 0))
+    nodes[path] = Row(before.ir + row.ir, before.calls + row.calls)
+
+
+def _move(tree: CallTree, new: CallTree) -> CallTree:
+    """Put branches below functions that stand between now, and above those that are gone."""
+    gone = tree.functions().keys() - new.functions().keys()
+    fresh = new.functions().keys() - tree.functions().keys()
+    moved: dict[Path, Path] = {(): ()}
+    nodes: dict[Path, Row] = {}
+    between: dict[Path, int] = {}
+    for path in sorted(tree.inclusive):
+        above, name = moved[path[:-1]], path[-1]
+        place = (*above, name)
+        row = tree.nodes.get(path, Row(0, 0))
+        below = {child[-1] for child in tree.children.get(path, ())}
+        if name in gone and above and _stand_below(new, above, below):
+            place, row = above, Row(row.ir, 0)
+        elif place not in new.inclusive:
+            through = [each for each in new.children.get(above, ()) if each[-1] in fresh]
+            through = [each for each in through if (*each, name) in new.inclusive]
+            if len(through) == 1:
+                place = (*through[0], name)
+                between[through[0]] = max(between.get(through[0], 0), row.calls)
+        moved[path] = place
+        _put(nodes, place, row)
+    for path, calls in between.items():
+        _put(nodes, path, Row(0, calls))
+    return tree if nodes.keys() == tree.nodes.keys() else CallTree(tree.how, tree.counted, nodes)
+
+
+def _stand_below(new: CallTree, above: Path, names: Collection[str]) -> bool:
+    return any((*above, name) in new.inclusive for name in names)

@@ -1,0 +1,110 @@
+"""What Callgrind writes when each Python function has a frame of its own -> CallTree. Pure."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from string import ascii_letters
+
+from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Path
+from pytest_instrcount.errors import InstrcountError
+
+# The dynamic linker's own functions are left alone: Callgrind treats some of them apart, and an
+# assertion of its fails if these are skipped. They begin with _dl.
+_SKIPPED = (
+    *ascii_letters,
+    *(f"_{letter}" for letter in ascii_letters + "_" if letter != "d"),
+    *(f"_d{letter}" for letter in ascii_letters + "_" if letter != "l"),
+)
+
+#: For Valgrind: all that has a name is counted as part of what called it, so that only trampolines
+#: (which have none) remain, each with the whole chain of them that led to it.
+VALGRIND_OPTIONS = (
+    "--separate-callers=250",
+    *(f"--fn-skip={start}*" for start in _SKIPPED),
+)
+
+# of 64 bits an address, of 32 a line: longer numbers are not what an interpreter writes
+_LINE = re.compile(r"([0-9a-f]{1,16}) [0-9a-f]{1,16} py:([0-9]{0,10}):(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function as a map names it."""
+
+    qualname: str
+    filename: str
+    #: its first line, 0 if the map does not say
+    line: int
+
+
+def parse_names(lines: Iterable[str]) -> dict[int, Function]:
+    """The map of a process: address -> function; what is no Python function is left out.
+
+    >>> parse_names(["7f20 b py::Order.total:/shop/orders.py"])
+    {32544: Function(qualname='Order.total', filename='/shop/orders.py', line=0)}
+    """
+    found = {}
+    for line in lines:
+        match = _LINE.match(line)
+        if match is not None:
+            qualname, _, filename = match[3].rstrip("\n").partition(":")
+            # the same files are in the maps of all tests
+            place = sys.intern(filename), int(match[2] or 0)
+            found[int(match[1], 16)] = Function(qualname, *place)
+    return found
+
+
+def tree_from(
+    profiles: Sequence[Profile],
+    functions: Mapping[int, Function],
+    counted: int,
+    name_of: Callable[[Function], str | None],
+) -> CallTree:
+    """The tree of a test, from its dumps.
+
+    ``name_of`` gives a function its name, or None if it stands above the test: what it costs is none
+    of the test's. Raises InstrcountError "no-trampolines" if there is no Python function in it.
+    """
+    names = {address: name_of(each) or "" for address, each in functions.items()}
+    nodes: dict[Path, Row] = {}
+    for profile in profiles:
+        for key, row in profile.rows.items():
+            frames = [_frame(each) for each in reversed(_function_of(key).split("'"))]
+            path = [names[frame] for frame in frames if frame in names]
+            inside = [place for place, name in enumerate(path) if not name]
+            if inside:
+                path = path[inside[-1] + 1 :]
+            if not path:
+                continue
+            place = tuple(name for n, name in enumerate(path) if n == 0 or path[n - 1] != name)
+            before = nodes.get(place, Row(0, 0))
+            # what has no name of ours is part of what called it, and no call
+            calls = row.calls if frames[-1] in names else 0
+            nodes[place] = Row(before.ir + row.ir, before.calls + calls)
+    nodes = {path: row for path, row in nodes.items() if row.ir or row.calls}
+    if not nodes:
+        raise InstrcountError(
+            "no-trampolines",
+            "Callgrind saw no Python function",
+            "pytest --instrcount --instrcount-blame=tracer",
+        )
+    places = {names[address]: (each.filename, each.line) for address, each in functions.items()}
+    return CallTree(TRAMPOLINES, counted, nodes, places)
+
+
+def _function_of(key: str) -> str:
+    return key.partition(":")[2].partition(" [")[0]
+
+
+def _frame(text: str) -> int:
+    """The address that a function without a name has for one; -1 for any other."""
+    if not text.startswith("0x"):
+        return -1
+    try:
+        return int(text, 16)
+    except ValueError:
+        return -1

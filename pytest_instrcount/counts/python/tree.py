@@ -1,0 +1,176 @@
+"""What a test cost by Python function, each in the place where it was called. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from pytest_instrcount.counts.profile import Row
+
+#: Names from the test down to a function: who called it, and who called that.
+Path: TypeAlias = tuple[str, ...]
+
+#: How a tree was made: exact instructions through trampolines, or calls through a tracer.
+TRAMPOLINES, TRACER = "trampolines", "tracer"
+#: What its numbers are.
+UNITS = {TRAMPOLINES: "Ir", TRACER: "calls"}
+
+#: The file of a function and its first line.
+Place: TypeAlias = tuple[str, int]
+
+# What all paths of a tree have in functions: a file of a few bytes per row could have them deep enough
+# to fill the memory. A recursion 2,800 deep has room, or 10,000 branches 400 deep.
+_MOST_STEPS = 4_000_000
+# Branches below 1 / _SMALL of the whole are added to what called them: a hundredth of what a limit
+# of 1 % lets pass. What was folded in a baseline is not known there, and if it gets dear that is
+# its caller's doing; so nothing is folded that could get so dear by an ordinary mistake.
+_SMALL = 10_000
+_NOTHING = Row(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCost:
+    """One function wherever it was called, over all counted calls of the test."""
+
+    #: its own code, and the C functions that it called
+    own: int
+    #: with all Python functions that it called; of a recursion the outermost activation
+    inclusive: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class CallTree:
+    """Costs by path; immutable.
+
+    >>> tree = CallTree("tracer", 1, {("f",): Row(3, 1), ("f", "g"): Row(4, 2)})
+    >>> tree.total, tree.inclusive[("f",)], tree.functions()["g"]
+    (7, 7, FunctionCost(own=4, inclusive=4, calls=2))
+    """
+
+    #: TRAMPOLINES or TRACER
+    how: str
+    #: over how many calls of the test the numbers are summed
+    counted: int
+    #: path -> own cost and calls
+    nodes: Mapping[Path, Row]
+    #: name -> file and first line (0: not known), where they were seen; not part of a baseline
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+
+    @property
+    def unit(self) -> str:
+        """What is counted: ``Ir`` or ``calls``."""
+        return UNITS[self.how]
+
+    @cached_property
+    def total(self) -> int:
+        """The cost of the whole test."""
+        return sum(row.ir for row in self.nodes.values())
+
+    @cached_property
+    def inclusive(self) -> Mapping[Path, int]:
+        """Path -> cost of the branch that begins there."""
+        found: dict[Path, int] = {}
+        for path in self.nodes:
+            while path and path not in found:
+                found[path] = 0
+                path = path[:-1]
+        for path, row in self.nodes.items():
+            found[path] += row.ir
+        for path in sorted(found, key=len, reverse=True):
+            if len(path) > 1:
+                found[path[:-1]] += found[path]
+        return found
+
+    @cached_property
+    def children(self) -> Mapping[Path, tuple[Path, ...]]:
+        """Path -> the paths right below it; those of () are where the test begins."""
+        found: dict[Path, list[Path]] = {}
+        for path in sorted(self.inclusive):
+            found.setdefault(path[:-1], []).append(path)
+        return {path: tuple(below) for path, below in found.items()}
+
+    def functions(self) -> dict[str, FunctionCost]:
+        """Name -> cost, added up over all places."""
+        own: dict[str, int] = {}
+        calls: dict[str, int] = {}
+        whole: dict[str, int] = {}
+        for path, row in self.nodes.items():
+            name = path[-1]
+            own[name] = own.get(name, 0) + row.ir
+            calls[name] = calls.get(name, 0) + row.calls
+        for path, ir in self.inclusive.items():
+            if path[-1] not in path[:-1]:
+                whole[path[-1]] = whole.get(path[-1], 0) + ir
+        return {
+            name: FunctionCost(own.get(name, 0), whole[name], calls.get(name, 0)) for name in whole
+        }
+
+    def fold(self, keep: Collection[Path] = ()) -> CallTree:
+        """Without branches below 0.01 % of the whole: their cost becomes that of what called them.
+
+        Paths in ``keep`` stay, however small. Calls of what is folded are forgotten. A tree that is
+        too deep for `from_rows` is cut at a depth that is not: the rest is folded, too.
+        """
+        inclusive, least = self.inclusive, self.total
+        kept: dict[Path, Row] = {}
+        for path in sorted(self.inclusive):
+            row = self.nodes.get(path, _NOTHING)
+            while len(path) > 1 and inclusive[path] * _SMALL < least and path not in keep:
+                path, row = path[:-1], Row(row.ir, 0)
+            before = kept.get(path, _NOTHING)
+            kept[path] = Row(before.ir + row.ir, before.calls + row.calls)
+        cut = _cut(kept)
+        names = {name for path in cut for name in path}
+        places = {name: self.places[name] for name in names & self.places.keys()}
+        return CallTree(self.how, self.counted, cut, places)
+
+    def rows(self) -> Iterator[tuple[int, str, int, int]]:
+        """Depth, name, own cost and calls, each caller before what it called: `from_rows` reads it.
+
+        >>> list(CallTree("tracer", 1, {("f", "g"): Row(4, 2)}).rows())
+        [(0, 'f', 0, 0), (1, 'g', 4, 2)]
+        """
+        for path in sorted(self.inclusive):
+            row = self.nodes.get(path, _NOTHING)
+            yield len(path) - 1, path[-1], row.ir, row.calls
+
+    @classmethod
+    def from_rows(
+        cls, how: str, counted: int, rows: Sequence[tuple[int, str, int, int]]
+    ) -> CallTree:
+        """The tree that `rows` came from. Raises ValueError for rows of none, or of one too deep."""
+        if sum(max(0, row[0]) + 1 for row in rows) > _MOST_STEPS:
+            raise ValueError("the tree is too deep for so many rows")
+        nodes: dict[Path, Row] = {}
+        path: Path = ()
+        for depth, name, own, calls in rows:
+            if not 0 <= depth <= len(path) or not name:
+                raise ValueError(f"{name[:40]!r} stands at depth {depth} below {len(path)} others")
+            path = (*path[:depth], name)
+            if path in nodes:
+                raise ValueError(f"{name[:40]!r} stands there twice")
+            nodes[path] = Row(own, calls)
+        return cls(how, counted, nodes)
+
+
+def _cut(nodes: Mapping[Path, Row]) -> Mapping[Path, Row]:
+    """Without what is deeper than a tree that is stored can be."""
+    depths = Counter(map(len, nodes))
+    steps, deepest = 0, 0
+    for depth in sorted(depths):
+        steps += depth * depths[depth]
+        if steps > _MOST_STEPS:
+            break
+        deepest = depth
+    else:
+        return nodes
+    kept: dict[Path, Row] = {}
+    for path, row in nodes.items():
+        place, calls = path[:deepest], row.calls if len(path) <= deepest else 0
+        before = kept.get(place, _NOTHING)
+        kept[place] = Row(before.ir + row.ir, before.calls + calls)
+    return kept

@@ -1,0 +1,1 @@
+"""Baselines and tables of calls as files."""

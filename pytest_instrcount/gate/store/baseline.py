@@ -1,0 +1,318 @@
+"""Baselines as files, one for each test, in a folder for each environment.
+
+<root>/<environment key>/<path of the test file>/<slug>-<hash>.json
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.names import (
+    CALLS_SUFFIX,
+    env_key,
+    file_name,
+    folder_parts,
+    printable,
+    reason_of,
+    remeasure,
+    safe_part,
+    shown_path,
+)
+from pytest_instrcount.gate.store.schema import (
+    LARGEST_FILE,
+    OLDER,
+    Baseline,
+    damaged,
+    parse_baseline,
+    render_baseline,
+    to_baseline,
+)
+from pytest_instrcount.host.files import replace_file
+
+__all__ = [
+    "Baseline",
+    "Found",
+    "Missing",
+    "Put",
+    "Store",
+    "env_key",
+    "load_baseline",
+    "read_baseline",
+    "to_baseline",
+    "write_baseline",
+]
+
+#: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
+Put = Callable[[Path, bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no file for this test in this environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The file is there, whole, and of this test."""
+
+    baseline: Baseline
+
+
+def read_baseline(path: Path, nodeid: str) -> Missing | Found:
+    """The baseline of one test.
+
+    Raises InstrcountError as `load_baseline` does, and "baseline-mismatch" if the file is of
+    another test (a copied or renamed file).
+
+    >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
+    Missing()
+    """
+    text = read_text(path, nodeid)
+    return Missing() if text is None else found_in(text, path, nodeid)
+
+
+def read_unless_older(path: Path, nodeid: str) -> Missing | Found:
+    """The baseline of one test; one of an older format, which an update replaces, is none."""
+    try:
+        return read_baseline(path, nodeid)
+    except InstrcountError as error:
+        if error.slug == OLDER:
+            return Missing()
+        raise
+
+
+def found_in(text: str, path: Path, nodeid: str) -> Found:
+    """The baseline of one test in a text that was read from ``path``. Raises as `read_baseline`."""
+    found = Found(parse_baseline(text, path, nodeid))
+    if found.baseline.nodeid != nodeid:
+        other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
+        raise InstrcountError(
+            "baseline-mismatch",
+            f"{shown_path(path)} is the baseline of {other}, not of {this}",
+            remeasure(path, nodeid),
+        )
+    return found
+
+
+def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
+    """The baseline in a file, whichever test it is of; ``nodeid`` is whose it should be, if known.
+
+    Raises InstrcountError: "baseline-damaged" (cut short, no JSON, wrong types, no UTF-8, above
+    5 MB), "baseline-conflict" (merge markers), "baseline-newer" (schema of a later release),
+    "baseline-unreadable" (no permission, a folder, a device).
+    """
+    text = read_text(path, nodeid)
+    return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
+
+
+def read_text(path: Path, nodeid: str = "") -> str | None:
+    """The text of a file of ours, None if there is no file. Raises as `load_baseline` does."""
+    data = _read_bytes(path)
+    if isinstance(data, Missing):
+        return None
+    if len(data) > LARGEST_FILE:
+        raise damaged(path, f"more than {LARGEST_FILE:,} bytes", nodeid)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise damaged(path, f"byte {error.start} is not UTF-8", nodeid) from None
+
+
+def _read_bytes(path: Path) -> bytes | Missing:
+    """At most one byte more than is allowed."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait forever
+            raise OSError("not a regular file")
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return Missing()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
+            f"ls -ld {shown_path(_there(path))}",
+        ) from error
+
+
+def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> bool:
+    """Store a baseline by ``put``; whether the file changes.
+
+    Equal bytes are left untouched. A present file that is not a readable baseline of this test is
+    never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
+    the file cannot be written (read-only, disk full); then no temp file stays.
+    """
+    text = render_baseline(baseline)
+    known = read_unless_older(path, baseline.nodeid)
+    if isinstance(known, Found) and read_text(path) == text:
+        return False
+    write_text(path, text, put)
+    return True
+
+
+def write_text(path: Path, text: str, put: Put = replace_file) -> None:
+    """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
+    data = text.encode("utf-8")
+    if len(data) > LARGEST_FILE:
+        why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
+        raise _unwritable(path, ValueError(why))
+    try:
+        put(path, data)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+
+
+def changed_meanwhile(path: Path) -> InstrcountError:
+    """The error for a file that another run has stored since this one read it."""
+    return InstrcountError(
+        "baseline-changed",
+        f"{shown_path(path)} was stored by somebody else while this run measured; "
+        "this run has stored nothing",
+        "pytest --instrcount    (compares with what is there now)",
+    )
+
+
+def _unwritable(path: Path, error: Exception) -> InstrcountError:
+    """The error for a baseline that cannot be written or deleted."""
+    folder = shown_path(_there(path.parent))
+    return InstrcountError(
+        "baseline-write",
+        f"{shown_path(path)} cannot be written: {reason_of(error)}",
+        f"ls -ld {folder}; df {folder}",
+    )
+
+
+def _there(path: Path) -> Path:
+    """The path, or the nearest of the folders it is in that is there: what is to be looked at."""
+    for each in (path, *path.parents):
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.lexists(each):
+                return each
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The baselines of one environment. Creating it touches nothing on disk."""
+
+    #: the baseline folder, all environments
+    root: Path
+    #: as `env_key` makes it
+    env_key: str
+
+    @property
+    def folder(self) -> Path:
+        """Where this environment's baselines are."""
+        return self.root / safe_part(self.env_key)
+
+    def path(self, nodeid: str) -> Path:
+        """Where the baseline of a test is, or would be; inside `folder` for any text.
+
+        >>> str(Store(Path("b"), "cp311-linux-x86_64").path("tests/test_x.py::test_a"))
+        'b/cp311-linux-x86_64/tests/test_x/test_a-3d491c41.json'
+        """
+        return self.folder.joinpath(*folder_parts(nodeid), file_name(nodeid))
+
+    def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
+        """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link".
+
+        To an update, one of an older format is none.
+        """
+        read = read_unless_older if updating else read_baseline
+        return read(self.keep_inside(self.path(nodeid)), nodeid)
+
+    def write(self, baseline: Baseline, put: Put = replace_file) -> bool:
+        """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""
+        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline, put)
+
+    def keep_inside(self, path: Path) -> Path:
+        """The path, if no link on it leads out of `root`; `root` itself may be one, it was named.
+
+        Raises InstrcountError "baseline-link": links can be in a pull request, and what they lead to
+        is not read, written or deleted in a baseline's place.
+        """
+        root, there = os.path.realpath(self.root), os.path.realpath(path)
+        if there.startswith(root.rstrip(os.sep) + os.sep):
+            return path
+        below = (path, *path.parents)
+        links = [each for each in below if self.root in each.parents and each.is_symlink()]
+        link = shown_path(links[-1] if links else path)
+        raise InstrcountError(
+            "baseline-link",
+            f"{link} is a link that leads out of {shown_path(self.root)}",
+            f"rm {link}",
+        )
+
+    def list(self, known: Collection[Path] = ()) -> Iterator[tuple[Path, str | InstrcountError]]:
+        """All baselines of this environment: path and nodeid, in the order of the paths.
+
+        Those in ``known`` are left out, unread.
+
+        A file that cannot be read, or is not where its test's baseline belongs, comes with the
+        error in place of the nodeid.
+        """
+        for folder, folders, files in os.walk(self.folder):
+            folders.sort()
+            for name in sorted(files):
+                if not name.endswith(".json") or name.endswith(CALLS_SUFFIX):
+                    continue
+                path = Path(folder, name)
+                if path in known:
+                    continue
+                try:
+                    found = load_baseline(self.keep_inside(path))
+                    if isinstance(found, Found):
+                        yield path, self._owner(path, found.baseline.nodeid)
+                except InstrcountError as error:
+                    yield path, error
+
+    def _owner(self, path: Path, nodeid: str) -> str:
+        if path != self.path(nodeid):
+            raise InstrcountError(
+                "baseline-mismatch",
+                f"{shown_path(path)} is the baseline of {printable(nodeid)[:200]}, "
+                "which is stored elsewhere",
+                f"rm {shown_path(path)}",
+            )
+        return nodeid
+
+    def other_environments(self, nodeid: str) -> tuple[str, ...]:
+        """Keys of the other environments that have a baseline of this test, sorted."""
+        place = self.path(nodeid).relative_to(self.folder)
+        try:
+            keys = sorted(entry.name for entry in self.root.iterdir() if entry.is_dir())
+        except OSError:
+            return ()
+        return tuple(
+            key
+            for key in keys
+            if key != self.folder.name and self.root.joinpath(key, place).is_file()
+        )
+
+    def delete(self, path: Path) -> None:
+        """Delete one baseline, and the folders below `folder` that this leaves empty.
+
+        A file that is gone already is none the worse. Raises InstrcountError "baseline-write" if
+        the file is outside `folder` or cannot be deleted, and "baseline-link".
+        """
+        folder, path = Path(os.path.abspath(self.folder)), Path(os.path.abspath(path))
+        if folder not in path.parents:
+            raise _unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
+        self.keep_inside(path.parent / "file")  # the entry itself may be a link: that goes
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        for parent in path.parents:
+            if parent == folder:
+                return
+            try:
+                parent.rmdir()
+            except OSError:  # not empty: the usual end
+                return

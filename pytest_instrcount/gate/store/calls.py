@@ -1,0 +1,123 @@
+"""Tables of calls as files: how often each function was called in the body of a traced test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline import Put, Store, read_text, write_text
+from pytest_instrcount.gate.store.names import CALLS_SUFFIX, printable, remeasure, shown_path
+from pytest_instrcount.gate.store.schema import check_text, damaged
+from pytest_instrcount.host.files import replace_file
+
+#: The version of the files that is written.
+SCHEMA = 1
+
+_KEYS = frozenset(("schema", "nodeid", "environment", "calls", "memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """How often each function was called in the body of a test."""
+
+    #: pytest's id of the test
+    nodeid: str
+    #: ``module:qualname`` -> calls, without line numbers and paths
+    calls: Mapping[str, int]
+    #: fact -> value; tables are comparable only where all of them are the same
+    environment: Mapping[str, str]
+    #: range of the legacy tracer -> most bytes in use within it, where that was recorded
+    memory: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All calls."""
+        return sum(self.calls.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CallStore:
+    """The tables of one environment, in the folders of the baselines."""
+
+    store: Store
+
+    def path(self, nodeid: str) -> Path:
+        """Where the table of a test is, or would be.
+
+        >>> str(CallStore(Store(Path("b"), "cp311")).path("test_x.py::test_a"))
+        'b/cp311/test_x/test_a-049986f1.calls.json'
+        """
+        return self.store.path(nodeid).with_suffix(CALLS_SUFFIX)
+
+    def read(self, nodeid: str) -> CallTable | None:
+        """The table of a test, None if there is none. Raises InstrcountError as for baselines."""
+        path = self.store.keep_inside(self.path(nodeid))
+        text = read_text(path, nodeid)
+        return None if text is None else parse_calls(text, path, nodeid)
+
+    def list(self) -> Iterator[tuple[Path, str]]:
+        """All tables of this environment that can be read: path and nodeid, by path."""
+        for path in sorted(self.store.folder.rglob("*" + CALLS_SUFFIX)):
+            try:
+                text = read_text(self.store.keep_inside(path))
+                nodeid = None if text is None else parse_calls(text, path).nodeid
+            except InstrcountError:
+                continue  # whoever measures that test says so
+            if nodeid is not None and path == self.path(nodeid):
+                yield path, nodeid
+
+    def write(self, table: CallTable, put: Put = replace_file) -> bool:
+        """Store a table; False if the same was there. Raises InstrcountError as for baselines."""
+        path, text = self.path(table.nodeid), render_calls(table)
+        if self.read(table.nodeid) is not None and read_text(path) == text:
+            return False
+        write_text(path, text, put)
+        return True
+
+
+def render_calls(table: CallTable) -> str:
+    """The JSON text of a table: a line for each function, sorted, so that a diff reads well."""
+    calls = [f"  {json.dumps(name)}: {table.calls[name]}" for name in sorted(table.calls)]
+    lines = [
+        '{\n "calls": {' + ("\n" + ",\n".join(calls) + "\n " if calls else "") + "}",
+        f' "environment": {json.dumps(dict(sorted(table.environment.items())))}',
+        f' "memory": {json.dumps(dict(sorted(table.memory.items())))}',
+        f' "nodeid": {json.dumps(table.nodeid)}',
+        f' "schema": {SCHEMA}\n}}\n',
+    ]
+    return ",\n".join(lines)
+
+
+def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
+    """Read the JSON text of a table; ``path`` is only named in errors.
+
+    Raises InstrcountError "baseline-conflict", "baseline-newer", "baseline-damaged", or
+    "baseline-mismatch" if it is not the table of the test ``nodeid``.
+    """
+    test = nodeid or ""
+    found = check_text(text, path, SCHEMA, test)
+    if found.keys() != _KEYS:
+        raise damaged(path, "it has other keys than a table of calls", test)
+    owner, facts = found["nodeid"], found["environment"]
+    calls, memory = found["calls"], found["memory"]
+    if not isinstance(owner, str) or not all(isinstance(v, dict) for v in (facts, calls, memory)):
+        raise damaged(path, "a value has the wrong type", test)
+    assert isinstance(facts, dict)
+    assert isinstance(calls, dict)
+    assert isinstance(memory, dict)
+    numbers = (*calls.values(), *memory.values())
+    if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
+        raise damaged(path, "a number of calls or bytes is none", test)
+    if not all(isinstance(value, str) for value in facts.values()):
+        raise damaged(path, "a fact is not a text", test)
+    if nodeid is not None and owner != nodeid:
+        raise InstrcountError(
+            "baseline-mismatch",
+            f"{shown_path(path)} is the table of {printable(owner)[:200]}, "
+            f"not of {printable(nodeid)[:200]}",
+            remeasure(path, test),
+        )
+    return CallTable(owner, calls, facts, memory)

@@ -1,0 +1,1 @@
+"""The machine beneath: files, programs, git, text from outside, time."""

@@ -1,0 +1,62 @@
+"""git, asked without anything from the repository's files being run, and without the network.
+
+Files of a pull request can look like a repository: a folder with ``HEAD``, ``objects``, ``refs`` and a
+``config``, which git takes for a bare one if it is started in there, and a ``config`` names programs.
+What cannot be in a pull request is a ``.git``: git is started beside one only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_instrcount.host.programs import run_program
+
+#: What a hook of git sets for its own repository, which need not be ours (see
+#: `git rev-parse --local-env-vars`).
+FOREIGN = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_GRAFT_FILE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    )
+)
+#: More than this no answer takes, of a large repository either.
+_SECONDS = 60
+
+
+def work_tree(folder: Path) -> Path | None:
+    """The nearest folder from this one upwards that has a ``.git``; None if there is none."""
+    start = Path(os.path.realpath(folder))
+    return next((each for each in (start, *start.parents) if os.path.lexists(each / ".git")), None)
+
+
+def git_command(tree: Path, *arguments: str) -> list[str]:
+    """What asks git about a work tree, as `work_tree` gives it."""
+    return ["git", "-C", str(tree), "-c", "safe.bareRepository=explicit", *arguments]
+
+
+def git_environment() -> Mapping[str, str]:
+    """The environment for it: of a partial clone nothing is downloaded, and the index is not written."""
+    kept = {name: text for name, text in os.environ.items() if name not in FOREIGN}
+    return {
+        **kept,
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",  # heeded from 2.45 on
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+def run_git(tree: Path, *arguments: str) -> bytes:
+    """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
+    done = run_program(git_command(tree, *arguments), _SECONDS, env=git_environment())
+    done.check_returncode()
+    return done.stdout

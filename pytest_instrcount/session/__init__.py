@@ -1,0 +1,1 @@
+"""A measured run in its order: start, plan, measure, answers, judge, report."""

@@ -1,0 +1,369 @@
+"""The user's side: takes the files of the commit, has its tests measured, and compares with them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.process import read_lines
+from pytest_instrcount.config.settings import Settings, load_command_line
+from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE, is_traced
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import Base
+from pytest_instrcount.gate.store.calls import CallStore
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.account.current import timed
+from pytest_instrcount.host.git import FOREIGN
+from pytest_instrcount.session.against.git import Repository, find_repository
+from pytest_instrcount.session.against.moved import Move, editable_tables, environments_in
+from pytest_instrcount.session.against.origins import built_in_place, packages_of
+from pytest_instrcount.session.against.request import Answer, Told, pack
+from pytest_instrcount.session.against.worktree import take_room
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.progress import Pulse, say
+
+_LAUNCH = Path(__file__).parent / "launch.py"
+_PACKAGE = Path(__file__).parents[2]
+#: Exit codes of pytest: all passed, some failed, none collected.
+_RAN = (0, 1, 5)
+_TAIL_LINES = 20
+_MOST_NAMES = 5
+_GLANCE_SECONDS = 0.25
+#: What a pytest or its worker has set for itself.
+_OWN_VARIABLES = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "OLDPWD")
+
+
+class Head:
+    """A plugin object of the run: measures the other side before this one, then again what moved."""
+
+    def __init__(self, config: pytest.Config, base: Base, repository: Repository) -> None:
+        self.base = base
+        self._config = config
+        self._repository = repository
+        self._owner = os.getpid()
+        spelled = _spelled(config.rootpath, repository.path)
+        self._room = take_room(spelled)
+        self._top = spelled
+        old = tuple(dict.fromkeys((str(spelled), str(repository.path))))
+        self._move = Move(old, str(self._room.tree), environments_in(old))
+        #: ours, where no test looks
+        self._own = self._room.tree / ".git" / "instrcount-against"
+        self.store = self._own / "baselines"
+        self._unmeasured: dict[str, str] = {}
+        self._files: dict[str, str] = {}
+
+    @classmethod
+    def prepare(cls, config: pytest.Config, ref: str) -> Head:
+        """Find the commit, and a place for its files. Raises InstrcountError."""
+        repository = find_repository(config.rootpath)
+        head = cls(config, Base(ref, repository.resolve(ref)), repository)
+        config.add_cleanup(head.remove)
+        return head
+
+    def begin(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        findings: Findings,
+        sys_path: Sequence[str],
+        *,
+        ahead: bool,
+    ) -> None:
+        """Know what this side is measured with: the other is to be measured alike."""
+        self._ahead = ahead
+        self._settings, self._rulings = settings, findings.rulings
+        self._notes = findings.notes
+        self._sys_path = list(sys_path)
+        self._tables = editable_tables(sys.modules)
+        config.stash[EDITABLE] = self._tables
+        # to be measured with another release of this plugin would be to compare two of them
+        self._own_package = str(_PACKAGE) if self._move.moves(str(_PACKAGE)) else ""
+        config.stash[OWN_PACKAGE] = self._own_package
+
+    # The story.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Before pytest-xdist starts its workers, who collect: what is told here selects the tests."""
+        if not self._ahead:
+            return
+        words = load_command_line(self._config).needed(selecting=True)
+        arguments = ["--instrcount-only", *map(self._move.word, words)]
+        try:
+            self._take_files()
+            self._say(f"instrcount: measuring {self.base}, in all layouts")
+            self._note_outcomes(self._run(arguments, None, first_look=False))
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Measure the same tests at the commit, before any of this side is asked for."""
+        self._files = {
+            item.nodeid: str(item.path)
+            for item in session.items
+            if item.get_closest_marker("instrcount") is not None or is_traced(item)
+        }
+        if not self._files or self._ahead:
+            return
+        try:
+            self._take_files()
+            self._measure(self._files, first_look=True)
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
+        """Before this side is measured again where it may have moved, the other one is."""
+        result = yield
+        suspects = [measurement.nodeid for measurement in self._rulings.unsettled()]
+        if suspects and not self._ahead:
+            try:
+                self._measure(suspects, first_look=False)
+            except InstrcountError as error:
+                raise pytest.UsageError(str(error)) from None
+            self._rulings.read_again(suspects)
+        self._say_what_is_missing()
+        return result
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        if os.getpid() == self._owner:
+            self._room.remove()
+
+    # The files of the commit.
+
+    def _take_files(self) -> None:
+        repository, room, commit = self._repository, self._room.tree, self.base.commit
+        repository.check_out(commit, room)
+        self._own.mkdir()
+        tracked, there = repository.tracked(), repository.files_of(commit)
+        packages = packages_of(there)
+        self._packages = [name for name in packages if name != _PACKAGE.name]
+        if _PACKAGE.name in packages:
+            self._notes.append(
+                f"{_PACKAGE.name} measures both sides as it is here: its own code is not compared"
+            )
+        generated = self._copy_generated(there)
+        if generated:
+            names = _some(generated)
+            self._notes.append(f"git ignores {names}: {self.base} was measured with yours")
+        command = str(self._config.getini("instrcount_against_build")).strip()
+        if command:
+            self._build(command)
+            return
+        folders = {os.path.dirname(each) for each in there}
+        missing = [
+            each
+            for each in built_in_place(repository.path, tracked)
+            if os.path.dirname(each) in folders and not (room / each).exists()
+        ]
+        if missing:
+            raise InstrcountError(
+                "against-compiled",
+                f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
+                f"{self.base}",
+                "pytest --instrcount-against=REF -o "
+                "instrcount_against_build='python setup.py build_ext --inplace'    (or what "
+                "else builds it)",
+            )
+
+    def _copy_generated(self, there: Collection[str]) -> list[str]:
+        """Copy what a build or an install has written beside the sources, and git ignores."""
+        folders = {os.path.dirname(each) for each in there}
+        copied = []
+        for name in self._repository.ignored():
+            source, target = self._repository.path / name, self._room.tree / name
+            if os.path.dirname(name.rstrip("/")) not in folders or os.path.lexists(target):
+                continue
+            if name.endswith(".egg-info/"):
+                shutil.copytree(source, target)
+            elif name.endswith(".py") and source.is_file():
+                shutil.copy2(source, target)
+                copied.append(name)
+        return copied
+
+    def _build(self, command: str) -> None:
+        self._say(f"instrcount: building {self.base}: {printable(command)}")
+        log = self._own / "build.log"
+        environment = self._environment()
+        python = os.path.dirname(sys.executable)
+        environment["PATH"] = os.pathsep.join((python, environment.get("PATH", os.defpath)))
+        with log.open("wb") as output:
+            done = subprocess.run(
+                ["/bin/sh", "-c", command],
+                cwd=self._move(str(self._config.rootpath)),
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+            )
+        if done.returncode:
+            raise InstrcountError(
+                "against-build",
+                f"the build of {self.base} ended with exit code {done.returncode}: {command}\n"
+                f"{_tail(log)}",
+                "change instrcount_against_build, or choose a commit that it builds",
+            )
+
+    # The other side.
+
+    def _measure(self, nodeids: Collection[str], *, first_look: bool) -> None:
+        files = list(dict.fromkeys(self._move(self._files[nodeid]) for nodeid in nodeids))
+        files = [file for file in files if os.path.exists(file)]
+        if not files:
+            return
+        number = f"{len(nodeids)} test{'' if len(nodeids) == 1 else 's'}"
+        self._say(
+            f"instrcount: measuring {number} at {self.base}"
+            + ("" if first_look else " again, and in other layouts")
+        )
+        words = load_command_line(self._config).needed(selecting=False)
+        arguments = [*map(self._move.word, words), *files]
+        self._note_outcomes(self._run(arguments, nodeids, first_look=first_look))
+
+    def _note_outcomes(self, answer: Answer) -> None:
+        for nodeid in answer.collected:
+            if not self._is_stored(nodeid):
+                outcome = answer.outcomes.get(nodeid, "could not be measured")
+                self._unmeasured[nodeid] = outcome
+
+    @timed("the other commit")
+    def _run(
+        self, arguments: Sequence[str], nodeids: Collection[str] | None, *, first_look: bool
+    ) -> Answer:
+        """Run pytest there, with what selects tests or with ids of them."""
+        answer, log = self._own / "answer.json", self._own / "pytest.log"
+        answer.unlink(missing_ok=True)
+        told = Told(
+            args=[*arguments, *self._arguments()],
+            sys_path=list(map(self._move, self._sys_path)),
+            editable=self._move.tables(self._tables),
+            own_package=self._own_package,
+            wanted=None if nodeids is None else list(nodeids),
+            first_look=first_look,
+            packed=pack(self._settings),
+            move=self._move,
+            repository=str(self._repository.path),
+            packages=self._packages,
+            answer=str(answer),
+        )
+        told.write(self._own / "told.json")
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, str(_LAUNCH), str(self._own / "told.json")],
+                cwd=self._move(str(self._config.invocation_params.dir)),
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is this process's to pass on
+            )
+        try:
+            status = self._wait(process)
+        finally:
+            if process.poll() is None:
+                process.kill()  # what it has under Valgrind ends with it
+                process.wait()
+        found = Answer.read(answer)
+        if found.problem:
+            raise InstrcountError(*found.problem)
+        if status not in _RAN:
+            short = self.base.commit[:7]
+            raise InstrcountError(
+                "against-failed",
+                f"pytest does not run at {self.base}: it ended with exit code {status}\n"
+                f"--- its last lines ---\n{_tail(log)}",
+                f"git worktree add --detach ../{short} {short}    (does pytest run there?)",
+            )
+        return found
+
+    def _arguments(self) -> list[str]:
+        """What measures and stores, and where pytest is to think that it is."""
+        config = self._config
+        found = ["--instrcount-update-baseline", "--maxfail=0"]
+        if hasattr(config.option, "numprocesses"):  # by itself it uses all cores
+            found += ["-n0", "--dist=no"]
+        found.append(f"--rootdir={self._move(str(config.rootpath))}")
+        if config.inipath is not None:
+            ini = self._move(str(config.inipath))
+            found += ["-c", ini] if os.path.exists(ini) else []
+        return found
+
+    def _environment(self) -> dict[str, str]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in FOREIGN and name not in _OWN_VARIABLES
+        }
+        if environment.get("PYTHONPATH"):
+            environment["PYTHONPATH"] = self._move.search_path(environment["PYTHONPATH"])
+        if "PWD" in environment:
+            environment["PWD"] = self._move(environment["PWD"])
+        return environment
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        pulse = Pulse(self._say)
+        while True:
+            try:
+                return process.wait(_GLANCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                pulse(f"measuring at {self.base}")
+
+    # What is said of it.
+
+    def _is_stored(self, nodeid: str) -> bool:
+        store = self._rulings.store
+        calls = CallStore(store)
+        return store.path(nodeid).exists() or calls.path(nodeid).exists()
+
+    def _say_what_is_missing(self) -> None:
+        results = self._rulings.results
+        for nodeid, why in self._unmeasured.items():
+            result = results.get(nodeid)
+            if result is not None and result.verdict is Verdict.new:
+                reason = f"it {why} at {self.base} [against-failing]"
+                results[nodeid] = replace(result, verdict=Verdict.incomparable, reason=reason)
+                self._notes.append(f"{nodeid}: compared with nothing, since {reason}")
+        new = [nodeid for nodeid, result in results.items() if result.verdict is Verdict.new]
+        note = f"compared with {self.base}"
+        if new:
+            note += f"; {len(new)} test{' is' if len(new) == 1 else 's are'} not there"
+        self._notes.insert(0, note)
+        extra = len(str(self._room.tree)) - len(str(self._top))
+        if extra:
+            self._notes.append(
+                f"no temporary path is as short as {self._top}: more counts move by noise, and are "
+                "measured again"
+            )
+
+    def _say(self, line: str) -> None:
+        say(self._config, self._settings, line)
+
+
+def _spelled(folder: Path, top: Path) -> Path:
+    """The top of the work tree as the path of a folder in it has it, links and all."""
+    for each in (folder, *folder.parents):
+        if os.path.realpath(each) == os.path.realpath(top):
+            return each
+    return top
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(printable(line) for line in read_lines(log)[-_TAIL_LINES:]).strip()

@@ -1,0 +1,105 @@
+"""The side of the other commit: a pytest of its own, which stores what the user's side compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.inside.child import die_with_parent
+from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.session.against.origins import check_origins
+from pytest_instrcount.session.against.request import Answer, Told, unpack
+
+#: Options that would write a file where the user's side writes its own.
+_REPORTS = ("xmlpath", "htmlpath", "report_log", "pastebin", "trace_profile")
+
+
+def run_other_side(found: Mapping[str, Any]) -> int:
+    """Run pytest; returns its exit code."""
+    die_with_parent()
+    told = Told.load(found)
+    side = OtherSide(told)
+    status = pytest.main(list(told.args), plugins=[side])
+    side.answer.write(told.answer)
+    return int(status)
+
+
+class OtherSide:
+    """Measures the wanted tests and no others, as the user's side measures them."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._wanted = None if told.wanted is None else frozenset(told.wanted)
+        self.answer = Answer()
+
+    @property
+    def first_look(self) -> bool:
+        """Whether one layout is to do."""
+        return self._told.first_look
+
+    def settings(self, own: Settings) -> Settings:
+        """The user's, but for what the marker says and what is written."""
+        given: Settings = unpack(self._told.packed)
+        return replace(
+            given,
+            active=True,
+            update=True,
+            policy="all",
+            prune=False,
+            reports=(),
+            keep=None,
+            bundle=None,
+            timings=False,
+            timings_csv=None,
+            verbosity=own.verbosity,
+            against=None,
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Before this plugin reads its settings."""
+        config.stash[OTHER_SIDE] = self
+        config.stash[EDITABLE] = self._told.editable
+        config.stash[OWN_PACKAGE] = self._told.own_package
+        for name in _REPORTS:
+            if getattr(config.option, name, None) is not None:
+                setattr(config.option, name, None)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """What the user's side does not run is not measured here."""
+        wanted = self._wanted
+        others = [item for item in items if wanted is not None and item.nodeid not in wanted]
+        if others:
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if wanted is None or item.nodeid in wanted]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """All that tests import at their top is imported: see from where."""
+        told = self._told
+        self.answer.collected = [item.nodeid for item in session.items]
+        try:
+            check_origins(told.packages, Path(told.move.new), told.move.moves, told.repository)
+        except InstrcountError as error:
+            self.answer.problem = [error.slug, error.why, error.fix]
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what did not pass, and why."""
+        if report.failed or report.skipped:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = str(getattr(crash, "message", "") or "").strip()
+            if isinstance(report.longrepr, tuple):
+                why = str(report.longrepr[2])
+            word = "fails" if report.failed else "is skipped"
+            line = why.partition("\n")[0][:120]
+            self.answer.outcomes.setdefault(report.nodeid, f"{word}: {line}" if line else word)

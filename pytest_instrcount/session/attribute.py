@@ -1,0 +1,185 @@
+"""What tests are made of by Python function: asked of a zygote of its own, after all counts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.inside.trampolines import why_none
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.contexts import (
+    VALGRIND_OPTIONS,
+    Function,
+    parse_names,
+    tree_from,
+)
+from pytest_instrcount.counts.python.tree import TRACER, TRAMPOLINES, CallTree
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.account.current import count, timed
+from pytest_instrcount.trace.keys import path_prefixes, trim_path
+from pytest_instrcount.trace.qualnames import qualname_at
+
+#: What calls a test is this package's, in files below this folder.
+_OURS = str(Path(__file__).parents[1] / "callgrind") + "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Namer:
+    """Names for Python functions: the path without what differs from machine to machine."""
+
+    prefixes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rootdir: Path) -> Namer:
+        """Names are relative to ``rootdir``, or to the folder that a package is imported from."""
+        return cls((str(rootdir), *path_prefixes()))
+
+    def __call__(self, function: Function) -> str | None:
+        """``shop/orders.py:Order.total``; None for what stands above a test."""
+        if function.filename.startswith(_OURS):
+            return None
+        qualname = function.qualname
+        if sys.version_info < (3, 11):
+            qualname = qualname_at(function.filename, qualname, function.line)
+        # the same functions are in many trees
+        return sys.intern(f"{trim_path(function.filename, self.prefixes)}:{qualname}")
+
+    def find(self, name: str) -> str:
+        """The path that a trimmed one came from, if there is such a file; else as it is."""
+        for prefix in self.prefixes:
+            path = Path(prefix, name)
+            if path.is_file():
+                return str(path)
+        return name
+
+
+Glance = Callable[[], None]
+
+
+class Blaming:
+    """Measures by Python function, in a zygote that lives no longer than that takes."""
+
+    def __init__(
+        self,
+        start: Callable[[str, Sequence[str]], Zygote],
+        how: str,
+        valgrind: str,
+        rootdir: Path,
+    ) -> None:
+        self._start = start
+        self._how = how
+        self._valgrind = valgrind
+        self._namer = Namer.of(rootdir)
+        #: what is to be said below the table
+        self.notes: list[str] = []
+
+    def measure(
+        self,
+        orders: Sequence[tuple[Order, str | None]],
+        say: Callable[[str], None],
+        glance_of: Callable[[str], Glance],
+    ) -> Generator[tuple[str, CallTree], None, None]:
+        """Nodeid and tree of each. With an order: how the tree was made that it is compared with.
+
+        What trampolines cannot do is done by the tracer, unless the user chose one of them. Raises
+        ZygoteFailed.
+        """
+        reason = why_none() if self._how != TRACER else "the tracer was chosen"
+        if reason and self._how == TRAMPOLINES:
+            self.notes.append(f"no Python function is named: {reason}")
+            return
+        number = len(orders)
+        say(
+            f"instrcount: measuring {number} test{'' if number == 1 else 's'} by Python function "
+            f"({TRACER if reason else TRAMPOLINES})"
+        )
+        hows = {order.nodeid: how for order, how in orders}
+        by_tracer = [order for order, how in orders if reason or how == TRACER]
+        by_trampolines = [order for order, how in orders if not reason and how != TRACER]
+        for order, answer in self._ask(by_trampolines, TRAMPOLINES, glance_of):
+            if isinstance(answer, CallTree):
+                yield order.nodeid, answer
+            elif TRAMPOLINES in (self._how, hows[order.nodeid]):
+                # against a tree of trampolines, one of the tracer is of no use
+                self._note(order, answer)
+            else:
+                by_tracer.append(order)
+        for order, answer in self._ask(by_tracer, TRACER, glance_of):
+            if isinstance(answer, CallTree):
+                yield order.nodeid, answer
+            else:
+                self._note(order, answer)
+
+    def _note(self, order: Order, why: str) -> None:
+        self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
+
+    def _ask(
+        self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
+    ) -> Generator[tuple[Order, CallTree | str], None, None]:
+        """One at a time: a tree that was not folded yet is large."""
+        if not orders:
+            return
+        tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
+        zygote = self._start(*tools)
+        count("asked", "by Python function", len(orders))
+        try:
+            first = zygote.ask(
+                [replace(order, by_python=True, trace=how == TRACER) for order in orders]
+            )
+            for number, order in enumerate(orders, first):
+                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
+        finally:
+            zygote.end()
+
+
+def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
+    """The tree, or why there is none."""
+    if isinstance(answer, Problem):
+        return answer.why.partition("\n")[0]
+    try:
+        return _tree_in(answer, namer)
+    except (InstrcountError, OSError) as error:
+        return str(error).partition("\n")[0].removeprefix("instrcount: ")
+
+
+@timed("parse")
+def _tree_in(answer: Message, namer: Namer) -> CallTree:
+    if "rows" in (answer.get("traced") or {}):
+        return _traced_tree(answer["traced"]["rows"], namer)
+    dumps, maps = ([Path(path) for path in answer[kind]] for kind in ("dumps", "names"))
+    try:
+        if answer["problem"] or not answer["counted"] or len(dumps) < 2:
+            raise InstrcountError("no-trampolines", answer["problem"] or "nothing was counted", "")
+        functions: dict[int, Function] = {}
+        for path in maps:
+            with path.open(encoding="utf-8", errors="replace") as lines:
+                functions |= parse_names(lines)
+        return tree_from(
+            # the last is that of the switch alone
+            [parse_profile(dump) for dump in dumps[:-1]],
+            functions,
+            answer["counted"][1],
+            namer,
+        )
+    finally:
+        for path in (*dumps, *maps):
+            path.unlink(missing_ok=True)
+
+
+def _traced_tree(rows: Sequence[tuple[int, str, int, str, int]], namer: Namer) -> CallTree:
+    """The tree of a traced test, from rows of depth, file, line, qualified name and calls."""
+    nodes: dict[tuple[str, ...], Row] = {}
+    places = {}
+    path: tuple[str, ...] = ()
+    for depth, filename, line, qualname, calls in rows:
+        name = f"{filename}:{qualname}"
+        places[name] = namer.find(filename), line
+        path = (*path[:depth], name)
+        known = nodes.get(path, Row(0, 0))
+        nodes[path] = Row(known.ir + calls, known.calls + calls)
+    return CallTree(TRACER, 1, nodes, places)

@@ -1,0 +1,83 @@
+"""What counts: Callgrind, byte code, or nothing at all where there is no Valgrind."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pytest_instrcount.callgrind import facts
+from pytest_instrcount.config.outputs import OutputGuard
+from pytest_instrcount.config.settings import Settings, load_settings
+from pytest_instrcount.config.stash import VALGRIND
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.updating import mend
+
+BYTECODE = "bytecode"
+#: No choice of the user's: what ``auto`` comes to without Valgrind. Workers of pytest-xdist are told.
+_NOTHING = "nothing"
+
+
+def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
+    """What counts in this run, "callgrind" or ``BYTECODE``, and its settings; None if nothing does.
+
+    Raises pytest.UsageError for wrong settings, for ``auto`` that finds no Valgrind where a gate or
+    an update is wanted, and for ``bytecode`` where it cannot be.
+    """
+    if config.option.instrcount_backend == _NOTHING:
+        return None
+    settings = load_settings(config)
+    if not hasattr(config, "workerinput"):  # which writes nothing
+        files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
+        config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
+        try:
+            mend(settings.baseline_dir)
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+    if settings.backend == BYTECODE:
+        _check_bytecode(config)
+    if settings.backend != "auto":
+        return settings.backend, settings
+    try:
+        config.stash[VALGRIND] = facts.find_valgrind(settings.valgrind)
+    except InstrcountError as error:
+        wants = "--instrcount-update-baseline" if settings.update else "--instrcount-prune"
+        if settings.ci or settings.update or settings.prune:
+            why = "CI is set" if settings.ci else f"{wants} is given"
+            raise pytest.UsageError(
+                f"{error}\ninstrcount_backend = auto measures nothing without Valgrind, and {why}"
+            ) from None
+        config.option.instrcount_backend = _NOTHING
+        config.pluginmanager.register(_Header(error.why), "instrcount-nothing")
+        return None
+    config.option.instrcount_backend = "callgrind"
+    return "callgrind", settings
+
+
+def _check_bytecode(config: pytest.Config) -> None:
+    if not hasattr(sys, "monitoring"):
+        version = ".".join(map(str, sys.version_info[:2]))
+        raise pytest.UsageError(
+            "instrcount: byte code is counted with sys.monitoring, which Python has from 3.12 on, "
+            f"and this is {version} [bytecode-python]\n"
+            "  fix: pytest --instrcount --instrcount-backend=callgrind, or a later Python"
+        )
+    if hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no":
+        raise pytest.UsageError(
+            "instrcount: byte code is not counted under pytest-xdist [bytecode-xdist]\n"
+            "  fix: pytest --instrcount -n 0"
+        )
+
+
+class _Header:
+    """The plugin object that says why nothing is measured."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def pytest_report_header(self) -> str:
+        """One line."""
+        return (
+            "instrcount: nothing is measured, tests run natively (instrcount_backend = auto): "
+            f"{self._why}"
+        )

@@ -1,0 +1,100 @@
+"""How old baselines are, and how far tests have grown since the last tag, each time within the limit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.schema import parse_baseline
+from pytest_instrcount.host.git import run_git, work_tree
+from pytest_instrcount.report.words import percent
+
+#: So many tests are named, those that grew most, of so many that were updated most often.
+_MOST_NAMES = 3
+_MOST_READ = 100
+
+
+def age_and_drift(rulings: Rulings) -> list[str]:
+    """What git's log says of the baselines that a run compared with; nothing without git or its log."""
+    store = rulings.store
+    compared = [result for result in rulings.results.values() if result.delta is not None]
+    tree = work_tree(store.folder)
+    if not compared or tree is None:
+        return []
+    try:
+        if run_git(tree, "rev-parse", "--is-shallow-repository").strip() == b"true":
+            return []
+        return [*_age(tree, store.folder), *_drift(tree, store, compared, rulings.environment)]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+
+
+def _age(tree: Path, folder: Path) -> list[str]:
+    last = _log(tree, "-1", "--format=%H", path=folder).decode().strip()
+    if not last:
+        return []
+    number = int(run_git(tree, "rev-list", "--count", "--first-parent", f"{last}..HEAD"))
+    commits = f"{number} commit{'' if number == 1 else 's'}"
+    return [f"the baselines were last changed {commits} ago ({last[:7]})"] if number else []
+
+
+def _drift(
+    tree: Path, store: Store, compared: Iterable[TestResult], environment: Mapping[str, str]
+) -> list[str]:
+    try:
+        tag = run_git(tree, "describe", "--tags", "--abbrev=0", "HEAD").decode().strip()
+    except subprocess.CalledProcessError:  # there is none
+        return []
+    since = f"refs/tags/{tag}..HEAD"
+    log = _log(tree, "--format=", "--name-only", "-z", since, path=store.folder)
+    updates = Counter(name for name in os.fsdecode(log).split("\0") if name)
+    tests = {_name(tree, store.path(result.nodeid)): result for result in compared}
+    found: list[tuple[Fraction, str]] = []
+    for name, number in Counter({n: updates[n] for n in tests if n in updates}).most_common(
+        _MOST_READ
+    ):
+        result = tests[name]
+        now = result.compared_ir[1]
+        then = _count_at(tree, f"refs/tags/{tag}:{name}", store.path(result.nodeid), environment)
+        if not then or now is None or not result.limit.exceeded(then, 1, now, 1):
+            continue
+        growth = Fraction(now, then) - 1
+        times = f"{number} update{'' if number == 1 else 's'}"
+        found.append((growth, f"{printable(result.nodeid)} ({times}, {percent(growth)})"))
+    if not found:
+        return []
+    found.sort(reverse=True)
+    shown = ", ".join(text for _, text in found[:_MOST_NAMES])
+    more = len(found) - _MOST_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return [f"grown past the limit since {printable(tag)}, by updates: {shown}{rest}"]
+
+
+def _count_at(tree: Path, blob: str, path: Path, environment: Mapping[str, str]) -> int | None:
+    """Instructions per call in the baseline of a commit; None if it has none of this environment."""
+    try:
+        text = run_git(tree, "cat-file", "blob", blob).decode()
+        baseline = parse_baseline(text, path)
+    except (InstrcountError, ValueError, subprocess.CalledProcessError):
+        return None
+    return baseline.compared_ir if baseline.environment == dict(environment) else None
+
+
+def _log(tree: Path, *arguments: str, path: Path) -> bytes:
+    literal = f":(literal){_name(tree, path)}"
+    command = ("-c", "log.showSignature=false", "log", "--first-parent", "-m", *arguments)
+    return run_git(tree, *command, "--", literal)
+
+
+def _name(tree: Path, path: Path) -> str:
+    """The path from the work tree on, as git has it."""
+    return os.path.relpath(os.path.realpath(path), tree)

@@ -1,0 +1,108 @@
+"""What a run has found out: each count as it comes, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.python.tree import CallTree
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.call_rulings import CallRulings, TracedCount
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.host.account.current import timed
+from pytest_instrcount.host.account.once import Once
+from pytest_instrcount.session.budgets import Budgets
+from pytest_instrcount.session.profiles import Keeper, joined_dumps
+from pytest_instrcount.session.replay import Place
+
+if TYPE_CHECKING:
+    from pytest_instrcount.session.uncompared import Left
+
+
+@dataclass(slots=True)
+class Findings:
+    """Takes what is measured, wherever that was."""
+
+    rulings: Rulings
+    calls: CallRulings
+    budgets: Budgets
+    keeper: Keeper
+    #: nodeid -> where a test stands that was to be measured or traced
+    places: dict[str, Place] = field(default_factory=dict)
+    #: nodeid -> the group that a benchmark is in
+    groups: dict[str, str] = field(default_factory=dict)
+    #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms
+    extra_info: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: nodeid -> why a measured test that has not failed has no count
+    left: dict[str, Left] = field(default_factory=dict)
+    #: what is to be said of tests -> of which
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    #: to be said below the table
+    notes: list[str] = field(default_factory=list)
+    _said: Once = field(default_factory=Once)
+
+    def expect(self, place: Place) -> None:
+        """A test is to be measured or traced."""
+        self.places[place.nodeid] = place
+
+    def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
+        """A test has no count; why."""
+        self.rulings.fail(nodeid, limit, reason)
+
+    def leave(self, nodeid: str, left: Left) -> None:
+        """A test has not failed, and was not counted; why."""
+        self.left[nodeid] = left
+
+    def remark(self, nodeid: str, remarks: Sequence[str]) -> None:
+        """The verdict on a test is to say this, too."""
+        for text in remarks:
+            self.remarks.setdefault(text, []).append(nodeid)
+
+    @timed("compare")
+    def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:
+        """A test was counted, or more is known of its count."""
+        self.budgets.note(measurement)
+        return self.rulings.rule(measurement, limit, allocs)
+
+    def keep(self, nodeid: str, answer: Mapping[str, Any]) -> None:
+        """Keep the profile in an answer, if the user wants that."""
+        if self.keeper.folder is not None:
+            profile = joined_dumps(nodeid, answer)
+            if profile is not None:
+                self.keeper.keep(nodeid, profile)
+
+    @timed("compare")
+    def attribute(self, nodeid: str, tree: CallTree) -> None:
+        """What a test is made of by Python function."""
+        self.rulings.attribute(nodeid, tree)
+        self.keeper.attributed(nodeid, tree)
+
+    @timed("compare")
+    def rule_calls(self, count: TracedCount) -> None:
+        """The calls of a traced test were counted."""
+        try:
+            self.calls.rule(count)
+        except InstrcountError as error:
+            reason = str(error).removeprefix("instrcount: ")
+            self.calls.fail(count.table.nodeid, count.limit, reason)
+
+    def fail_calls(self, nodeid: str, limit: Limit, reason: str) -> None:
+        """The calls of a traced test could not be counted; why."""
+        self.calls.fail(nodeid, limit, reason)
+
+    def set_group(self, nodeid: str, group: str) -> None:
+        """A test is a benchmark of a group."""
+        self.groups[nodeid] = group
+
+    def set_extra_info(self, nodeid: str, extra_info: dict[str, Any]) -> None:
+        """A test is a benchmark that says more of itself."""
+        self.extra_info[nodeid] = extra_info
+
+    def note(self, line: str) -> None:
+        """Something is to be said below the table, once."""
+        if self._said.first(line):
+            self.notes.append(line)

@@ -1,0 +1,447 @@
+"""The measuring half of a run: plan, ask, wait, and tell pytest what became of each test."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_instrcount.callgrind import facts
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.inside.offspring import describe_offspring
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
+from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.stash import is_traced
+from pytest_instrcount.counts.work import can_count_allocations
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.fixtures.benchmark.hooks import group_of
+from pytest_instrcount.gate.cause import Cause
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.host.account.current import count, current, timed
+from pytest_instrcount.host.account.records import MeasurementRecord
+from pytest_instrcount.report.words import percent
+from pytest_instrcount.session import replay
+from pytest_instrcount.session.answers import (
+    Heartbeat,
+    collector_paused,
+    is_lost,
+    measure_layouts,
+    measurement_of,
+    order_for,
+)
+from pytest_instrcount.session.clocks import OtherClocks
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.plan import plan_measured
+from pytest_instrcount.session.plugins import consult
+from pytest_instrcount.session.replay import Place
+from pytest_instrcount.session.selection import Selection
+from pytest_instrcount.session.teardown import finalise, noting_interruption
+from pytest_instrcount.session.uncompared import Left, outcome_of, run_natively, why_skipped
+from pytest_instrcount.session.zygote import Surroundings, start_zygote
+
+if TYPE_CHECKING:
+    from pytest_instrcount.session.calls import TracedTests
+
+#: So many tests that regressed are looked into, those that grew most: the others most often have
+#: the same cause.
+MOST_BLAMED = 20
+
+
+class Counting:
+    """The plugin object that measures; its hooks are in the order of the story.
+
+    ``done`` is called once all is measured, never after an interruption; ``say`` takes a line for
+    people. ``dealt``: this is a worker of pytest-xdist, which learns test by test which ones are
+    its own. ``prepare`` is given the tests before they are planned; ``ready`` is called once the facts
+    of the environment are complete.
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        valgrind: str,
+        surroundings: Surroundings,
+        findings: Findings,
+        selection: Selection,
+        done: Callable[[pytest.Session], None],
+        *,
+        say: Callable[[str], None],
+        dealt: bool = False,
+        jobs: int = 0,
+        prepare: Callable[[Sequence[pytest.Item]], None] = lambda items: None,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._config = config
+        self._settings = settings
+        self._valgrind = valgrind
+        self._surroundings = surroundings
+        self._findings = findings
+        self._selection = selection
+        self._done = done
+        self._say = say
+        self._dealt = dealt
+        self._prepare = prepare
+        self._ready = ready
+        self._jobs = jobs or facts.core_count()
+        self._native = bool(config.option.usepdb or config.option.trace)
+        self._commands = Commands(config)
+        self._packages = facts.Packages()
+        self._zygote: Zygote | None = None
+        self._tracing: TracedTests | None = None
+        self._numbers: dict[str, int] = {}
+        self._chosen: dict[str, Settings] = {}
+        self._items: dict[str, pytest.Function] = {}
+        self._passed: set[str] = set()
+        #: why the test was skipped that ran just now
+        self._skipped: str | None = None
+        self._owner = os.getpid()
+
+    # Plan.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Ask other plugins, and start the zygote; it gets ready while pytest collects."""
+        rulings = self._findings.rulings
+        self._settings, rulings.environment = consult(
+            self._config, self._settings, rulings.environment
+        )
+        self._ready()
+        if self._native:
+            self._findings.note(
+                "nothing is measured under --pdb and --trace: the tests ran natively"
+            )
+            return
+        self._zygote = self._start_zygote(self._valgrind)
+
+    @timed("start of Valgrind")
+    def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
+        try:
+            return start_zygote(
+                self._config, self._settings, valgrind, self._surroundings, self._jobs, options
+            )
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Check all markers, then ask for all measurements at once."""
+        if self._zygote is None:
+            return
+        self._prepare(session.items)
+        planned = plan_measured(session.items, self._settings, self._findings)
+        self._items = {nodeid: item for nodeid, (item, _) in planned.items()}
+        self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
+        self._plan_traced(session.items)
+        self._selection.note_measured(self._chosen)
+        self._config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
+        if not self._chosen:
+            self._end_counting()
+        elif not self._dealt:
+            self._ask(list(self._items.values()))
+
+    @timed("calls")
+    def _plan_traced(self, items: Sequence[pytest.Item]) -> None:
+        """The tests whose calls are counted, too; the tracers are imported only if there are some."""
+        if not any(is_traced(item) for item in items):
+            return
+        from pytest_instrcount.session.calls import TracedTests, find_traced
+
+        traced = find_traced(items)
+        self._selection.note_traced(item.nodeid for item in traced)
+        for item in traced:
+            self._findings.expect(Place.of(item))
+        self._tracing = TracedTests(self._start_zygote(""), traced, self._settings)
+        self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
+        if not self._dealt:
+            self._tracing.ask([item.nodeid for item in traced])
+
+    def _ask(self, items: Sequence[pytest.Item]) -> None:
+        assert self._zygote is not None
+        first = self._zygote.ask([self._order(item) for item in items])
+        count("asked", "first counts", len(items))
+        self._numbers |= {item.nodeid: number for number, item in enumerate(items, first)}
+
+    def _order(self, item: pytest.Item) -> Order:
+        settings, verbose = self._chosen[item.nodeid], self._config.getoption("verbose", 0)
+        try:
+            known = self._findings.rulings.made_with(item.nodeid)
+        except InstrcountError as error:  # of an older format, as all others will be
+            raise pytest.UsageError(str(error)) from None
+        return order_for(item.nodeid, item.path, settings, known, verbose)
+
+    # Measure.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Around the tests: say what is coming, then measure what one count does not settle."""
+        if self._numbers:
+            number, jobs = len(self._numbers), self._jobs
+            tests = f"{number} test{'' if number == 1 else 's'}"
+            self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
+        try:
+            with noting_interruption(self._findings):
+                result = yield
+            if self._dealt and (session.shouldfail or session.shouldstop):
+                return result  # the controller raises what pytest raises here without pytest-xdist
+            if self._zygote is not None:
+                measure_layouts(
+                    self._zygote,
+                    self._findings,
+                    lambda nodeid: self._order(self._items[nodeid]),
+                    self._limits_of,
+                    self._say,
+                )
+            self._end_counting()
+            self._attribute()
+            if self._tracing is not None:
+                self._count_calls(self._tracing)
+        except ZygoteFailed as error:
+            raise pytest.UsageError(str(error)) from None
+        finally:
+            self.end()
+        if not self._native:
+            self._done(session)
+        return result
+
+    @timed("calls")
+    def _count_calls(self, tracing: TracedTests) -> None:
+        if self._dealt:
+            tracing.ask(sorted(self._passed))
+        tracing.rule(
+            self._findings,
+            lambda nodeid: Heartbeat(self._say, nodeid),
+            self._passed.__contains__,
+        )
+
+    def _limits_of(self, nodeid: str) -> tuple[Limit, Limit | None]:
+        chosen = self._chosen[nodeid]
+        return chosen.max_delta, chosen.max_allocs_delta
+
+    @timed("by Python function")
+    def _attribute(self) -> None:
+        """Find out by Python function what regressed, and what is about to be stored."""
+        if self._settings.blame == "off":
+            return
+        orders = [
+            (
+                replace(
+                    self._order(self._items[measurement.nodeid]),
+                    warmup=measurement.warmup,
+                    calls=measurement.calls,
+                    pilot=False,
+                ),
+                how,
+            )
+            for measurement, how in self._findings.rulings.to_attribute(MOST_BLAMED)
+        ]
+        if not orders:
+            return
+        from pytest_instrcount.session.attribute import Blaming
+
+        blaming = Blaming(
+            self._start_zygote,
+            self._settings.blame,
+            self._valgrind,
+            self._config.rootpath,
+        )
+        heartbeat = Heartbeat(self._say, total=len(orders))
+        with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
+            for nodeid, tree in trees:
+                self._findings.attribute(nodeid, tree)
+        for note in blaming.notes:
+            self._findings.note(note)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        """A measured test ran under Valgrind: its reports are told here. Others run as ever."""
+        if item.nodeid not in self._chosen or self._zygote is None:
+            return None
+        soon = [item]
+        if self._dealt and nextitem is not None and nextitem.nodeid in self._chosen:
+            soon.append(nextitem)
+        # a test that runs a second time (--keep-duplicates) is asked for again
+        self._ask([each for each in soon if each.nodeid not in self._numbers])
+        number = self._numbers.pop(item.nodeid)
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        try:
+            answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
+            if is_lost(answer):
+                again = self._zygote.ask([self._order(item)])
+                answer = self._zygote.wait(again, Heartbeat(self._say, item.nodeid))
+        except ZygoteFailed as error:
+            self.end()
+            raise pytest.UsageError(str(error)) from None
+        if isinstance(answer, Problem):
+            self._report_problem(item, answer)
+        else:
+            self._report_result(item, answer)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        self._know_why_left(item, nextitem)
+        self._finalise_neighbours(item, nextitem)
+        return True
+
+    def _report_problem(self, item: pytest.Item, problem: Problem) -> None:
+        limit = self._chosen[item.nodeid].max_delta
+        self._findings.fail(item.nodeid, limit, problem.why.partition("\n")[0])
+        text = f"instrcount: {problem.why} [{problem.slug}]"
+        if problem.detail:
+            text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
+        remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
+        chosen = self._chosen[item.nodeid].timeout
+        if problem.slug == "timeout" and chosen != self._settings.timeout:
+            remedy += "    (timeout= in its marker wins)"
+        text += f"\n  fix: {remedy}" if remedy else ""
+        self._note_measured(item, text, problem=problem.slug)
+        replay.log_reports(item.ihook, replay.error_reports(item, text), [])
+
+    def _note_measured(
+        self,
+        item: pytest.Item,
+        text: str = "",
+        *,
+        problem: str = "",
+        result: TestResult | None = None,
+    ) -> None:
+        """A record for the account: of a count, or of why there is none."""
+        account = current()
+        if account is None:
+            return
+        seconds = account.seconds_of(item.nodeid)
+        why = text.partition("\n")[0].removeprefix("instrcount: ")
+        record = MeasurementRecord(item.nodeid, problem=problem, why=why, seconds=seconds)
+        if result is not None:
+            verdict, calls = str(result.verdict), result.calls
+            record = replace(record, ir=result.ir, calls=calls, verdict=verdict)
+        account.measured(record, text)
+
+    def _report_result(self, item: pytest.Item, result: Message) -> None:
+        reports = replay.load_reports(self._config, result)
+        replay.repeat_warnings(self._config, result["warnings"])
+        properties: list[tuple[str, object]] = []
+        group = result["group"] or group_of(item)
+        if group is not None:
+            self._findings.set_group(item.nodeid, group)
+        if result["extra_info"]:
+            self._findings.set_extra_info(item.nodeid, result["extra_info"])
+        remarks = list(result["remarks"])
+        if result["offspring"] is not None:
+            remarks.append(describe_offspring(result["offspring"]))
+        if result["threads"]:
+            alive = "; ".join(result["threads"])
+            remarks.append(f"threads were alive, so it had a process of its own: {alive}")
+        if result["beside"]:
+            alive = "; ".join(result["beside"])
+            remarks.append(
+                f"counted without threads that are alive now, as its baseline was: {alive}"
+            )
+        self._findings.remark(item.nodeid, remarks)
+        if result["unused"]:
+            why = "never calls benchmark, so nothing was measured"
+            self._findings.note(f"{item.nodeid}: {why}")
+            self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
+        # A test that failed or was skipped gets no verdict, whatever it had counted by then.
+        elif replay.passed(reports) and "ended" not in result:
+            problem = result["problem"]
+            if not problem and result["counted"] is None:
+                problem = "the process that counts it was killed"
+            what, line, rest = problem.partition("\n")
+            text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
+            slug = "not-measured"
+            try:
+                with collector_paused():
+                    properties = [] if problem else self._rule(item, result)
+            except InstrcountError as error:
+                text, slug = str(error), error.slug
+            if text:
+                self._note_measured(item, text, problem=slug)
+                limit = self._chosen[item.nodeid].max_delta
+                self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
+                reports = replay.add_error(item, reports, text)
+        elif outcome_of(reports) == "skipped":
+            self._skipped = why_skipped(reports)
+        replay.show_output(self._config, reports, result["shown"])
+        replay.log_reports(item.ihook, reports, properties)
+        replay.end_session_as(result)
+
+    def _know_why_left(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too."""
+        skipped, self._skipped = self._skipped, None
+        if skipped is None:
+            return
+        natively = run_natively(item, nextitem)
+        cause = None if natively == "skipped" else Cause.skipped
+        said = f"{skipped}\nnatively it has {natively}"
+        self._findings.leave(item.nodeid, Left(cause, said))
+
+    def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
+        """Compare what was counted with the baseline; returns the properties for JUnit."""
+        baseline = self._findings.rulings.baseline(item.nodeid)
+        if isinstance(baseline, InstrcountError):
+            raise baseline
+        self._findings.keep(item.nodeid, result)
+        measurement = measurement_of(
+            item.nodeid,
+            result,
+            self._packages,
+            self._findings.rulings.environment["valgrind"],
+        )
+        limits = self._limits_of(item.nodeid)
+        if limits[1] is not None and not can_count_allocations(measurement.profile):
+            raise InstrcountError(
+                "allocations",
+                "this Python has no symbols, so its allocations cannot all be counted",
+                "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
+                "max_allocs_delta out",
+            )
+        if once := result.get("once"):
+            self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
+        ruling = self._findings.rule(measurement, *limits)
+        self._note_measured(item, result=ruling)
+        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
+        return [("instrcount.ir", ruling.ir), *delta]
+
+    def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """End what native tests before this one have set up and the next one does not share."""
+        state: Any = item.session._setupstate
+        report = finalise(item, nextitem) if state.stack else None
+        if report is not None:
+            item.ihook.pytest_runtest_logreport(report=report)
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Know which tests have passed: of others no calls are compared."""
+        if report.when == "call" and report.passed:
+            self._passed.add(report.nodeid)
+        elif report.failed:
+            self._passed.discard(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """A run that collected nothing has a zygote, too."""
+        self.end()
+
+    def pytest_unconfigure(self) -> None:
+        """Nothing survives the run."""
+        self.end()
+
+    def end(self) -> None:
+        """End everything that was started; a fork of a test ends nothing."""
+        if os.getpid() != self._owner:
+            return
+        self._end_counting()
+        if self._tracing is not None:
+            self._tracing.end()
+
+    def _end_counting(self) -> None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            zygote.end()

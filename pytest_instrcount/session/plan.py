@@ -1,0 +1,44 @@
+"""Which tests are measured, and how: their markers, checked together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from pytest_instrcount.config.settings import MARKER, Settings, settings_for_item
+from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.plugins import ask_for_limit
+from pytest_instrcount.session.replay import Place
+
+
+def plan_measured(
+    items: Sequence[pytest.Item],
+    settings: Settings,
+    findings: Findings,
+    adjust: Callable[[Settings], Settings] = lambda chosen: chosen,
+) -> dict[str, tuple[pytest.Function, Settings]]:
+    """The tests to be measured, by id, with their settings as ``adjust`` leaves them.
+
+    Raises pytest.UsageError with all that is wrong with their markers.
+    """
+    mistakes: list[str] = []
+    planned: dict[str, tuple[pytest.Function, Settings]] = {}
+    for item in items:
+        if item.get_closest_marker(MARKER) is None:
+            continue
+        chosen, wrong = settings_for_item(item, settings, ask_for_limit)
+        mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
+        if not isinstance(item, pytest.Function):
+            mistakes.append(f"{item.nodeid}: only Python test functions can be measured")
+        elif item.nodeid not in planned:
+            planned[item.nodeid] = item, adjust(chosen)
+            findings.expect(Place.of(item))
+    mistakes += findings.budgets.plan(
+        items, {nodeid: chosen.budget for nodeid, (_, chosen) in planned.items()}
+    )
+    if mistakes:
+        text = "\n".join(["instrcount: wrong markers [marker]", *mistakes])
+        raise pytest.UsageError(unobeyed(text))
+    return planned

@@ -1,0 +1,142 @@
+"""What a test child reported, told again to the pytest outside: reports, warnings, endings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.channel import PADDING, Message
+from pytest_instrcount.host.text import unobeyed
+
+_CAPTURED = ("Captured stdout", "Captured stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a report says of a test beside the outcome; outlives the test, and can be sent."""
+
+    nodeid: str
+    #: file, line counted from 0, and name, as pytest has them
+    location: tuple[str, int | None, str]
+    keywords: tuple[str, ...]
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> Place:
+        """That of a collected test."""
+        return cls(item.nodeid, item.location, tuple(item.keywords))
+
+
+def load_reports(config: pytest.Config, result: Message) -> list[Any]:
+    """The reports of a result, as pytest's own objects."""
+    load = config.hook.pytest_report_from_serializable
+    return [load(config=config, data=_restored(data)) for data in result["reports"]]
+
+
+def _restored(data: Message) -> Message:
+    """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
+    longrepr = data.get("longrepr")
+    times = {name: (int(data[name]) - PADDING) / 1e9 for name in data.pop("padded", ())}
+    return (
+        data
+        | times
+        | {
+            "location": tuple(data["location"]),
+            "sections": [tuple(each) for each in data.get("sections", ())],
+            "user_properties": [tuple(each) for each in data.get("user_properties", ())],
+            "longrepr": tuple(longrepr) if isinstance(longrepr, list) else longrepr,
+        }
+    )
+
+
+def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, object]]) -> None:
+    """Log a test's reports; the properties go to JUnit, which reads the last of them.
+
+    ``ihook``: the hooks of the test, ``item.ihook``.
+    """
+    for report in reports:
+        report.user_properties = [*report.user_properties, *properties]
+        ihook.pytest_runtest_logreport(report=report)
+
+
+def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
+    """What would have been on the terminal at once: fixtures under --setup-show, output under -s."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if config.option.setupshow and shown and reporter is not None:
+        reporter.write(shown)
+    if config.option.capture != "no":
+        return
+    # each report has the sections of those before it
+    for title, text in max((report.sections for report in reports), key=len, default=()):
+        if title.startswith(_CAPTURED):
+            stream = sys.stderr if "stderr" in title else sys.stdout
+            stream.write(text)
+            stream.flush()
+    for report in reports:
+        report.sections = [
+            section for section in report.sections if not section[0].startswith(_CAPTURED)
+        ]
+
+
+def repeat_warnings(config: pytest.Config, recorded: list[Message]) -> None:
+    """Record the warnings of a test child, as if they had been given here."""
+    for each in recorded:
+        category = getattr(sys.modules.get(each["module"]), each["category"], UserWarning)
+        if not (isinstance(category, type) and issubclass(category, Warning)):
+            category = UserWarning
+        try:
+            warning = category(each["text"])
+        except Exception:
+            category, warning = UserWarning, UserWarning(each["text"])
+        message = warnings.WarningMessage(warning, category, each["filename"], each["lineno"])
+        config.hook.pytest_warning_recorded.call_historic(
+            kwargs={
+                "warning_message": message,
+                "when": each["when"],
+                "nodeid": each["nodeid"],
+                "location": None,
+            }
+        )
+
+
+def error_reports(item: pytest.Item | Place, text: str) -> list[pytest.TestReport]:
+    """Reports of a test that could not be run to its end: an error, then an empty teardown."""
+    setup = make_report(item, "setup", "failed", text)
+    return [setup, make_report(item, "teardown", "passed", None)]
+
+
+def make_report(
+    item: pytest.Item | Place, when: Any, outcome: Any, text: str | None
+) -> pytest.TestReport:
+    """A report of ours about a test, under the test's own id."""
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome=outcome,
+        longrepr=None if text is None else unobeyed(text),
+        when=when,
+        duration=0.0,
+    )
+
+
+def add_error(item: pytest.Item, reports: list[Any], text: str) -> list[Any]:
+    """The reports with an error in the place of the teardown: the test ran, and was not measured."""
+    kept = [report for report in reports if report.when != "teardown"]
+    return [*kept, make_report(item, "teardown", "failed", text)]
+
+
+def passed(reports: list[Any]) -> bool:
+    """Whether a test passed in all its phases; an expected failure did not."""
+    return all(report.passed and not hasattr(report, "wasxfail") for report in reports)
+
+
+def end_session_as(result: Message) -> None:
+    """Raise again what ended the session inside: ``pytest.exit`` or Ctrl-C."""
+    if result.get("ended") == "exit":
+        pytest.exit(result["why"], result["code"])
+    if result.get("ended") == "interrupt":
+        raise KeyboardInterrupt

@@ -1,0 +1,146 @@
+"""What a run collected, and so which baselines have lost their test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from pytest_instrcount.config.stash import is_traced
+from pytest_instrcount.gate.cause import Cause
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, skip: bool) -> None:
+    """Leave the measured tests alone in ``items``, or leave them out. Raises pytest.UsageError."""
+    update = config.getoption("instrcount_update_baseline") or config.getoption("instrcount_prune")
+    if skip and (only or update):
+        raise pytest.UsageError(
+            "instrcount: with --instrcount-skip nothing is measured, and something else was asked "
+            "for [settings]\n  fix: pytest --instrcount-only"
+        )
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        (chosen if is_measured(item) is only else others).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
+
+
+def is_measured(item: pytest.Item) -> bool:
+    """Whether a run with ``--instrcount`` counts instructions or calls of a test."""
+    return item.get_closest_marker("instrcount") is not None or is_traced(item)
+
+
+_FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken")
+
+
+class Selection:
+    """Listens to collection. A baseline is stale only where its file was collected whole, or is gone."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._files: set[str] = set()
+        self._measured: set[str] = set()
+        self._traced: set[str] = set()
+        self._deselected: set[str] = set()
+        #: those that were left out, and would not have been measured
+        self._ignored: set[str] = set()
+        self._collected: set[str] = set()
+        self._broken: set[str] = set()
+        #: id() of an item -> what it was called when it was collected, before --dist=loadgroup
+        self._called: dict[int, str] = {}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note the collectors that worked."""
+        if report.failed:
+            self._broken.add(report.nodeid.partition("::")[0])
+        elif not report.skipped:
+            self._files.add(report.nodeid)
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        """Note what -k, -m, --lf or --deselect left out."""
+        for item in items:
+            (self._deselected if is_measured(item) else self._ignored).add(item.nodeid)
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note each test, whatever becomes of it."""
+        self._collected.add(item.nodeid)
+        self._called[id(item)] = item.nodeid
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what plugins have left out without a word, as some that make shards do."""
+        present = {self._called.get(id(item), item.nodeid) for item in session.items}
+        self._called.clear()
+        self._deselected |= self._collected - present - self._ignored
+
+    def facts(self) -> dict[str, frozenset[str]]:
+        """What a run knows of its tests, by name; ids."""
+        return {name: frozenset(getattr(self, f"_{name}")) for name in _FACTS}
+
+    def learn(self, facts: Mapping[str, frozenset[str]]) -> None:
+        """Know what another process has collected."""
+        for name in _FACTS:
+            getattr(self, f"_{name}").update(facts[name])
+
+    def note_measured(self, nodeids: Iterable[str]) -> None:
+        """The tests of this run that are measured."""
+        self._measured.update(nodeids)
+
+    def note_traced(self, nodeids: Iterable[str]) -> None:
+        """The tests of this run whose calls are counted."""
+        self._traced.update(nodeids)
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """The tests of this run whose instructions are counted."""
+        return frozenset(self._measured)
+
+    def stale_table(self, nodeid: str) -> Cause | None:
+        """Why the test of a table of calls is known to be traced no longer; None if it is not."""
+        return self._stale(nodeid, self._traced)
+
+    def stale(self, nodeid: str) -> Cause | None:
+        """Why a baseline's test is known to be measured no longer; None if it is not."""
+        return self._stale(nodeid, self._measured)
+
+    def _stale(self, nodeid: str, known: set[str]) -> Cause | None:
+        if not self._is_stale(nodeid, known):
+            return None
+        return Cause.unmarked if nodeid in self._collected else Cause.gone
+
+    def _is_stale(self, nodeid: str, known: set[str]) -> bool:
+        file = nodeid.partition("::")[0]
+        if not (self._config.rootpath / file).exists():
+            return True
+        if self._partial_arguments() or self._by_last_failure():
+            return False
+        if file not in self._files or file in self._broken:
+            return False
+        return nodeid not in known and nodeid not in self._deselected
+
+    def why_partial(self) -> str:
+        """Why this run does not know all tests; empty if it does."""
+        if self._partial_arguments():
+            return "only some tests of a file were asked for"
+        left_out = len(self._deselected) + len(self._ignored)
+        if left_out:
+            return f"{left_out} tests were deselected"
+        if self._broken:
+            return "some files could not be collected"
+        if self._by_last_failure():
+            return "--lf leaves files out"
+        return ""
+
+    def knows_all(self) -> bool:
+        """Whether no test was left out of the files of this run that it would have measured."""
+        by_name = self._partial_arguments() or self._by_last_failure()
+        return not (by_name or self._deselected or self._broken)
+
+    def _by_last_failure(self) -> bool:
+        """Whether --lf leaves tests out: it does not say which."""
+        return bool(getattr(self._config.option, "lf", False))
+
+    def _partial_arguments(self) -> bool:
+        return any("::" in str(arg) for arg in self._config.args)

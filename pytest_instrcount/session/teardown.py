@@ -1,0 +1,35 @@
+"""What runs of several kinds end with: a test's fixtures, and tests that are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.session.findings import Findings
+
+
+@contextmanager
+def noting_interruption(findings: Findings) -> Iterator[None]:
+    """Around the tests: if they are cut short, say that nothing is judged."""
+    session = pytest.Session
+    try:
+        yield
+    except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
+        findings.note("gate skipped: the run was interrupted; no baseline was written")
+        raise
+
+
+def finalise(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
+    """End what is set up and the next test does not share; a report of the error, if there is one."""
+    state: Any = item.session._setupstate
+    call = pytest.CallInfo.from_call(
+        lambda: state.teardown_exact(nextitem),
+        when="teardown",
+        reraise=(pytest.exit.Exception, KeyboardInterrupt),
+    )
+    if call.excinfo is None:
+        return None
+    return item.ihook.pytest_runtest_makereport(item=item, call=call)

@@ -1,0 +1,116 @@
+"""The tests of a run that have a baseline and were not compared with it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.gate.cause import Cause
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.rulings import Result
+from pytest_instrcount.gate.store.baseline import Found, Missing
+from pytest_instrcount.report.causes import named
+from pytest_instrcount.session import replay
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Why a measured test has no count, and what it said; without a cause it is pytest's to report."""
+
+    cause: Cause | None
+    said: str = ""
+
+
+def run_natively(item: Any, nextitem: pytest.Item | None) -> str:
+    """Run a test that has not passed under Valgrind as without the plugin; what became of it."""
+    runner = item.config.pluginmanager.getplugin("runner")
+    return outcome_of(runner.runtestprotocol(item, log=False, nextitem=nextitem))
+
+
+def outcome_of(reports: Sequence[Any]) -> str:
+    """In one word, of all phases: failed, skipped (as well: expected to fail) or passed."""
+    if any(report.failed for report in reports):
+        return "failed"
+    return "passed" if replay.passed(list(reports)) else "skipped"
+
+
+def why_skipped(reports: Sequence[Any]) -> str:
+    """What a skipped test has said."""
+    for report in reports:
+        if hasattr(report, "wasxfail"):
+            return str(report.wasxfail).removeprefix("reason: ")
+        if report.skipped and isinstance(report.longrepr, tuple):
+            return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return ""
+
+
+def settle_left(
+    findings: Findings, selection: Selection, failed: Callable[[str], bool], limit: Limit
+) -> None:
+    """Give each measured test without a verdict the one that it is to have, and note the others.
+
+    ``failed``: whether pytest has failed it.
+    """
+    rulings = findings.rulings
+    natively: list[str] = []
+    without: list[str] = []
+    for nodeid in sorted(selection.measured - rulings.results.keys()):
+        if failed(nodeid):
+            continue
+        left = findings.left.get(nodeid, Left(Cause.uncounted))
+        found = rulings.baseline(nodeid)
+        if isinstance(found, Missing) and not (
+            left.cause is Cause.skipped and rulings.policy.missing == "fail"
+        ):
+            without += [nodeid] if left.cause is Cause.skipped else []
+        elif left.cause is None:
+            natively.append(nodeid)
+        else:
+            ir = found.baseline.ir if isinstance(found, Found) else None
+            rulings.results[nodeid] = TestResult(
+                nodeid, Verdict.uncounted, None, ir, None, limit, reason=left.said, cause=left.cause
+            )
+    for nodeids, one, many in (
+        (
+            natively,
+            "1 test with a baseline was skipped or expected to fail",
+            "{} tests with a baseline were skipped or expected to fail",
+        ),
+        (
+            without,
+            "1 test has not passed under Valgrind, and has no baseline",
+            "{} tests have not passed under Valgrind, and have no baseline",
+        ),
+    ):
+        if nodeids:
+            what = one if len(nodeids) == 1 else many.format(len(nodeids))
+            findings.note(f"{what}: {named(nodeids)}")
+
+
+def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
+    """What fails a run: only a ``whole`` one, which knows all tests, judges what is stale."""
+    return [each for each in failing if whole or each.verdict is not Verdict.stale]
+
+
+def settle_remarks(findings: Findings) -> None:
+    """Give each verdict what is to be said with it, and say it once for all tests."""
+    results = findings.rulings.results
+    for text, nodeids in findings.remarks.items():
+        for nodeid in dict.fromkeys(nodeids):
+            if nodeid in results:
+                result = results[nodeid]
+                results[nodeid] = replace(result, remarks=(*result.remarks, text))
+        findings.note(f"{text}: {named(sorted(set(nodeids)))}")
+
+
+def place_of(findings: Findings, nodeid: str) -> replay.Place:
+    """Where a test stands, or stood."""
+    file, _, name = nodeid.partition("::")
+    return findings.places.get(nodeid) or replay.Place(nodeid, (file, None, name), ())

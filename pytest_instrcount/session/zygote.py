@@ -1,0 +1,94 @@
+"""The zygote of a run: told what pytest was told, so that it collects and sets up the same."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.callgrind.command import child_environment
+from pytest_instrcount.callgrind.inside.canonical import (
+    canonical_args,
+    canonical_options,
+    presentation,
+)
+from pytest_instrcount.callgrind.scratch import take_scratch
+from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
+from pytest_instrcount.config.options import ADOPTS, adopts_benchmarks
+from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE
+from pytest_instrcount.fixtures.benchmark.leftovers import plugins_inside
+from pytest_instrcount.host import patience
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a test finds around it, apart from what pytest was told."""
+
+    #: ``sys.path`` before pytest and its plugins add to it
+    sys_path: Sequence[str]
+    #: the working folder
+    folder: Path
+    environment: Mapping[str, str]
+
+    @classmethod
+    def here(cls, config: pytest.Config, sys_path: Sequence[str]) -> Surroundings:
+        """Those of this process."""
+        return cls(sys_path, config.invocation_params.dir, os.environ)
+
+
+def start_zygote(
+    config: pytest.Config,
+    settings: Settings,
+    valgrind: str,
+    surroundings: Surroundings,
+    jobs: int,
+    options_of_valgrind: Sequence[str] = (),
+) -> Zygote:
+    """Start one that counts instructions, or, where ``valgrind`` is "", one that traces calls.
+
+    It measures ``jobs`` tests at a time.
+
+    Raises InstrcountError if there is no room for its files.
+    """
+    scratch = take_scratch()
+    adopts = adopts_benchmarks(config, config.option)
+    option = vars(config.option) | {ADOPTS: adopts}
+    plugins = list(config.option.plugins)
+    setup = ZygoteSetup(
+        valgrind=valgrind,
+        environment=child_environment(
+            surroundings.environment, settings.let_through, sys.executable, scratch.path
+        )
+        | dict(settings.child.variables),
+        folder=str(surroundings.folder),
+        options=canonical_options(
+            option,
+            config.rootpath,
+            config.inipath,
+            scratch.path,
+            lambda name: has_ini(config, name),
+        ),
+        args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
+        sys_path=list(surroundings.sys_path),
+        presentation=presentation(option),
+        patience=max(patience.START_SECONDS, settings.timeout),
+        jobs=jobs,
+        options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
+        editable=config.stash.get(EDITABLE, {}),
+        own_package=config.stash.get(OWN_PACKAGE, ""),
+    )
+    return Zygote(setup, scratch)
+
+
+def has_ini(config: pytest.Config, name: str) -> bool:
+    """Whether pytest or a plugin declares an ini setting of this name."""
+    try:
+        config.getini(name)
+    except (ValueError, KeyError):
+        return False
+    return True

@@ -1,0 +1,252 @@
+"""What the tracers recorded -> Timeline: calls from columns, ranges and marks from events."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pytest_instrcount.trace.columns import Columns, Flag, Folded
+from pytest_instrcount.trace.ranges.event import (
+    START_MARK,
+    STOP_MARK,
+    Event,
+    EventKind,
+    ThreadEvents,
+)
+from pytest_instrcount.trace.timeline import (
+    ASYNC,
+    Detail,
+    Flow,
+    Label,
+    Mark,
+    MemorySample,
+    Recorded,
+    Timeline,
+    Track,
+    column,
+    printable,
+)
+from pytest_instrcount.trace.weave import Span, weave
+
+
+def build_timeline(
+    columns: Columns, threads: Sequence[ThreadEvents], recorded: Recorded
+) -> Timeline:
+    """One timeline of calls and of the ranges around and within them.
+
+    A range that is async, or ended on another thread, or overlaps a call, stands beside the tree.
+    """
+    calls = of_columns(columns, recorded)
+    threads_of_calls = [
+        number for number, thread in enumerate(columns.threads) if not thread.greenlet
+    ]
+    ranges = _Ranges(calls, columns.stats.stopped_ns, threads_of_calls)
+    ranges.read(threads)
+    with_ranges = replace(
+        calls,
+        tracks=tuple(ranges.tracks),
+        marks=tuple(ranges.marks),
+        memory=tuple(ranges.memory),
+        flows=tuple(ranges.flows()),
+    )
+    return weave(with_ranges, ranges.spans())
+
+
+def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
+    """The calls alone; what was folded is laid out by caller, as wide as it took in sum."""
+    stats = columns.stats
+    timeline = Timeline(
+        labels=tuple(
+            Label(printable(key.name), key.kind, printable(key.file), key.firstlineno)
+            for key in columns.keys
+        ),
+        tracks=tuple(
+            Track(_thread_name(thread.name, thread.greenlet), thread.ident)
+            for thread in columns.threads
+        ),
+        label=columns.key,
+        parent=columns.parent,
+        start=columns.start,
+        end=columns.end,
+        track=columns.thread,
+        flags=columns.flags,
+        details={
+            row: Detail(module=printable(f"{found.cls} #{found.number}"))
+            for row, found in columns.objects.items()
+            if recorded.modules
+        },
+        folded=columns.folded,
+        windows=((stats.started_ns, stats.stopped_ns),),
+        recorded=recorded,
+        truncated=stats.truncated,
+    )
+    return _laid_out(timeline, columns) if columns.folded else timeline
+
+
+def _thread_name(name: str, greenlet: int) -> str:
+    return printable(f"{name}, greenlet {greenlet}" if greenlet else name)
+
+
+def _laid_out(timeline: Timeline, columns: Columns) -> Timeline:
+    """Rows in the order of a walk through the tree, with times that nest."""
+    children: dict[int, list[int]] = {}
+    for row, parent in enumerate(columns.parent):
+        children.setdefault(parent, []).append(row)
+    order: list[int] = []
+    todo = children.get(-1, [])[::-1]
+    while todo:
+        row = todo.pop()
+        order.append(row)
+        todo.extend(reversed(children.get(row, ())))
+    width = [columns.ns(row) for row in range(len(columns))]
+    for row in reversed(order):
+        width[row] = max(width[row], sum(width[child] for child in children.get(row, ())))
+    place = {old: new for new, old in enumerate(order)}
+    start, at = column([0]) * len(order), columns.stats.started_ns
+    free: dict[int, int] = {-1: at}
+    for row in order:
+        parent = columns.parent[row]
+        start[place[row]] = free[row] = free[parent]
+        free[parent] += width[row]
+
+    def moved(values: array[int]) -> array[int]:
+        return column(values[row] for row in order)
+
+    return replace(
+        timeline,
+        label=moved(columns.key),
+        parent=column(place.get(columns.parent[row], -1) for row in order),
+        start=start,
+        end=column(start[place[row]] + width[row] for row in order),
+        track=moved(columns.thread),
+        flags=moved(columns.flags),
+        details={place[row]: detail for row, detail in timeline.details.items()},
+        folded={
+            place[row]: columns.folded.get(row)
+            or Folded(
+                columns.calls(row), columns.resumes(row), columns.errors(row), columns.ns(row)
+            )
+            for row in order
+        },
+    )
+
+
+@dataclass(slots=True)
+class _Range:
+    """A range in the making."""
+
+    push: Event
+    track: int
+    node_id: int
+    pop: Event | None = None
+    end_track: int = -1
+    memory: int | None = None
+
+
+@dataclass(slots=True)
+class _Ranges:
+    """Events of all threads, put together by range."""
+
+    calls: Timeline
+    stopped_ns: int
+    #: tracks of the calls that are no greenlet's
+    threads: list[int]
+    tracks: list[Track] = field(init=False)
+    #: (node, number of the thread) -> track
+    place: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: (node, handle) -> range
+    ranges: dict[tuple[int, int], _Range] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    memory: list[MemorySample] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tracks = list(self.calls.tracks)
+
+    def read(self, threads: Sequence[ThreadEvents]) -> None:
+        """Tracks first: a range may end on a thread that comes later."""
+        seen = _first_starts(self.calls)
+        for thread in threads:
+            self.place.setdefault((thread.node_id, thread.number), self._track(thread, seen))
+        for thread in threads:
+            for event in thread.events:
+                self._add(event, thread)
+
+    def _track(self, thread: ThreadEvents, seen: dict[int, int]) -> int:
+        """The track of the calls of this thread: idents are used again, so the latest by then."""
+        first = thread.events[0].at_ns if thread.events else 0
+        same = [
+            number
+            for number in self.threads
+            if self.calls.tracks[number].ident == thread.ident and not thread.node_id
+        ]
+        before = [number for number in same if seen.get(number, 0) <= first]
+        if same:
+            return before[-1] if before else same[0]
+        self.tracks.append(Track(printable(thread.name), thread.ident, thread.node_id))
+        return len(self.tracks) - 1
+
+    def _add(self, event: Event, thread: ThreadEvents) -> None:
+        node = thread.node_id
+        track = self.place.get((node, event.thread), self.place[node, thread.number])
+        key = node, event.handle
+        if event.in_use:
+            self.memory.append(MemorySample(event.at_ns, event.in_use, track))
+        if event.kind is EventKind.MARK:
+            if event.name not in (START_MARK, STOP_MARK):
+                self.marks.append(Mark(printable(event.name), track, event.at_ns))
+        elif event.kind is EventKind.PUSH:
+            self.ranges[key] = _Range(event, track, node)
+        elif key in self.ranges:
+            found = self.ranges[key]
+            if event.kind is EventKind.MEMORY:
+                found.memory = event.delta
+            else:
+                found.pop, found.end_track = event, track
+
+    def spans(self) -> Iterable[Span]:
+        """All ranges; one that did not end lasts until the recording did."""
+        for found in self.ranges.values():
+            push, pop = found.push, found.pop
+            is_async = (
+                push.is_async or (pop is not None and pop.is_async) or bool(self.calls.folded)
+            )
+            flags = ASYNC if is_async else 0
+            if pop is None:
+                flags |= int(Flag.OPEN)
+            elif pop.failed:
+                flags |= int(Flag.ERROR)
+            detail = Detail(
+                end_track=found.end_track if found.end_track not in (-1, found.track) else None,
+                input_shapes=push.shapes if self.calls.recorded.shapes else (),
+                memory=found.memory,
+                args=printable(push.args),
+                sequence_nr=push.sequence_nr,
+                scope=int(push.scope),
+            )
+            end = max(push.at_ns, self.stopped_ns) if pop is None else pop.at_ns
+            yield Span(
+                Label(printable(push.name), "range"), found.track, push.at_ns, end, flags, detail
+            )
+
+    def flows(self) -> Iterable[Flow]:
+        """From each range to those that were opened in it on another thread."""
+        for found in self.ranges.values():
+            around = self.ranges.get((found.node_id, found.push.sequence_nr))
+            if around is None or around.track == found.track:
+                continue
+            at = found.push.at_ns
+            ended = around.pop is not None and around.pop.at_ns <= at
+            came = around.push.at_ns if ended else at
+            yield Flow(printable(found.push.name), around.track, came, found.track, at)
+
+
+def _first_starts(timeline: Timeline) -> dict[int, int]:
+    """When the first call of each track began."""
+    first: dict[int, int] = {}
+    for track, start in zip(timeline.track, timeline.start):
+        if track not in first:
+            first[track] = start
+            if len(first) == len(timeline.tracks):
+                break
+    return first

@@ -1,0 +1,233 @@
+"""One event as users see it: a view of a row."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from pytest_instrcount.trace.columns import Flag
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
+
+_NO_DETAIL = Detail()
+_UNFINISHED = int(Flag.UNFINISHED | Flag.OPEN)
+
+
+class Source(Protocol):
+    """The list that an event is of."""
+
+    @property
+    def timeline(self) -> Timeline: ...
+    @property
+    def self_ns(self) -> array[int]: ...
+    @property
+    def self_memory(self) -> Mapping[int, int]: ...
+    @property
+    def children(self) -> tuple[array[int], array[int]]: ...
+
+
+class Interval(NamedTuple):
+    """Start and end of an event, in microseconds since recording began."""
+
+    start: float
+    end: float
+
+    def elapsed_us(self) -> float:
+        """Length in microseconds.
+
+        >>> Interval(1.5, 4.0).elapsed_us()
+        2.5
+        """
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEvent:
+    """One call of a function, one stretch of a generator, or one range; a view, made on demand.
+
+    Times whose names say no unit are in microseconds; they are read from the wall clock.
+
+    >>> from pytest_instrcount.trace.events.event_list import EventList
+    >>> from pytest_instrcount.trace.weave import Span, Track, weave
+    >>> timeline = Timeline(tracks=(Track("MainThread"),))
+    >>> spans = [Span(Label("outer"), 0, 0, 9_000), Span(Label("inner"), 0, 1_000, 3_000)]
+    >>> event = EventList(weave(timeline, spans))[0]
+    >>> event.name, event.cpu_time_total, event.self_cpu_time_total
+    ('outer', 9.0, 7.0)
+    """
+
+    events: Source
+    #: number of the event in its list, in order of start
+    id: int
+
+    @property
+    def label(self) -> Label:
+        """What it is an event of."""
+        timeline = self.events.timeline
+        return timeline.labels[timeline.label[self.id]]
+
+    @property
+    def name(self) -> str:
+        """``module.qualname`` of the function, or name of the range."""
+        return self.label.name
+
+    #: What `EventList.key_averages` groups by.
+    key = name
+
+    @property
+    def kind(self) -> str:
+        """One of "python", "c", "type" and "range"."""
+        return self.label.kind
+
+    @property
+    def start_ns(self) -> int:
+        """When it began: ns of ``time.perf_counter_ns()``."""
+        return self.events.timeline.start[self.id]
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended: ns of ``time.perf_counter_ns()``."""
+        return self.events.timeline.end[self.id]
+
+    @property
+    def time_range(self) -> Interval:
+        """Start and end since recording began, in microseconds."""
+        origin = self.events.timeline.origin
+        return Interval((self.start_ns - origin) / 1000, (self.end_ns - origin) / 1000)
+
+    @property
+    def total_ns(self) -> int:
+        """From start to end, ns."""
+        return self.events.timeline.ns(self.id)
+
+    @property
+    def self_ns(self) -> int:
+        """Without its children, ns; 0 for what overlaps others, whose time is theirs."""
+        return self.events.self_ns[self.id]
+
+    @property
+    def cpu_time_total(self) -> float:
+        """From start to end, microseconds."""
+        return self.total_ns / 1000
+
+    #: of one event, its mean is itself
+    cpu_time = cpu_time_total
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Without its children, microseconds."""
+        return self.self_ns / 1000
+
+    @property
+    def count(self) -> int:
+        """1; 0 if it only goes on with a call, or was there when recording began."""
+        return self.events.timeline.calls(self.id)
+
+    @property
+    def resumes(self) -> int:
+        """1 if a generator or coroutine goes on here, else 0."""
+        return self.events.timeline.resumes(self.id)
+
+    @property
+    def errors(self) -> int:
+        """1 if it was left by an exception, else 0."""
+        return self.events.timeline.errors(self.id)
+
+    @property
+    def thread(self) -> int:
+        """Number of the thread, in the order in which they were first seen."""
+        return self.events.timeline.track[self.id]
+
+    @property
+    def end_thread(self) -> int:
+        """Number of the thread on which it ended."""
+        end = self._detail.end_track
+        return self.thread if end is None else end
+
+    @property
+    def node_id(self) -> int:
+        """Process that it ran in; 0 is the one that recorded."""
+        timeline = self.events.timeline
+        return timeline.tracks[timeline.track[self.id]].node_id
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it overlaps others or ended on another thread: it has no parent and no children."""
+        return bool(self.events.timeline.flags[self.id] & ASYNC)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether its end was not seen."""
+        return bool(self.events.timeline.flags[self.id] & _UNFINISHED)
+
+    @property
+    def cpu_parent(self) -> FunctionEvent | None:
+        """What it ran in, or None."""
+        parent = self.events.timeline.parent[self.id]
+        return None if parent < 0 else FunctionEvent(self.events, parent)
+
+    @property
+    def top_level(self) -> bool:
+        """Whether it ran in no other event."""
+        return self.events.timeline.parent[self.id] < 0
+
+    @property
+    def cpu_children(self) -> tuple[FunctionEvent, ...]:
+        """What ran directly in it, in order of start."""
+        first, children = self.events.children
+        return tuple(
+            FunctionEvent(self.events, child)
+            for child in children[first[self.id] : first[self.id + 1]]
+        )
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """``file(line): name`` of itself and of what it ran in, outwards; empty without with_stack."""
+        timeline, row, stack = self.events.timeline, self.id, []
+        if not timeline.recorded.stack:
+            return ()
+        while row >= 0:
+            stack.append(timeline.labels[timeline.label[row]].location)
+            row = timeline.parent[row]
+        return tuple(stack)
+
+    @property
+    def input_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of its arguments, one tuple each; empty without record_shapes."""
+        return self._detail.input_shapes
+
+    @property
+    def module(self) -> str:
+        """The recognised object that it was a call of, such as "Linear #2"; or empty."""
+        return self._detail.module
+
+    @property
+    def cpu_memory_usage(self) -> int:
+        """Bytes allocated within it and not freed; 0 where not measured: only ranges are."""
+        return self._detail.memory or 0
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """The same without the ranges within it."""
+        return self.events.self_memory.get(self.id, 0)
+
+    @property
+    def sequence_nr(self) -> int:
+        """Number that ties it to another event, or -1."""
+        return self._detail.sequence_nr
+
+    @property
+    def scope(self) -> int:
+        """What made the range: 0 a function, 7 the user."""
+        return self._detail.scope
+
+    @property
+    def _detail(self) -> Detail:
+        return self.events.timeline.details.get(self.id, _NO_DETAIL)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} thread={self.thread} "
+            f"time={self.cpu_time_total:.3f}us self={self.self_cpu_time_total:.3f}us>"
+        )

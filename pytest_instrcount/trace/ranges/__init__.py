@@ -1,0 +1,1 @@
+"""Ranges that users name, and the session that records them."""
