@@ -37,8 +37,8 @@ need_valgrind() {
 make_environment() {
     local base=${PYTHON:-python3} version home
     command -v "$base" >/dev/null || fail "there is no $base" "PYTHON=/path/to/python3 $0"
-    "$base" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-        || fail "$("$base" --version) is older than 3.10" "PYTHON=/path/to/python3.10 $0"
+    "$base" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+        || fail "$("$base" --version) is older than 3.11" "PYTHON=/path/to/python3.11 $0"
     version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     home="$root/.venv/cp${version/./}"
     python="$home/bin/python"

@@ -4,7 +4,7 @@ Their cost is layout noise; how often they are called is not. The gate watches t
 kind (`counts.noise`). `Timer`, which measures one layout, leaves them out, and counts each call that comes from
 elsewhere at a fixed price instead. What only works for others of the same kind has no price.
 
-Found on CPython 3.10 to 3.13 by counting the examples in many layouts of memory and behind unrelated
+Found on CPython 3.11 to 3.13 by counting the examples in many layouts of memory and behind unrelated
 changes (``benchmarks/noise.py`` does it again). Prices are means; a price that is wrong by half
 shifts no delta of a test whose calls stay the same.
 """

@@ -23,7 +23,7 @@ KINDS_OF_WORK = (ALLOCATIONS, FRAMES, COLLECTIONS, SYSTEM_CALLS)
 _TAKES = 30
 _GIVES_BACK = re.compile(r"[^:]*:\w*(?:dealloc|[Ff]ree|_Del)\b")
 _FRAMES = re.compile(r"[^:]*:_PyEval_EvalFrameDefault")
-# one of these per collection, whoever asked for it; named differently from 3.10 to 3.13
+# one of these per collection, whoever asked for it; named differently from 3.11 to 3.13
 _COLLECTIONS = re.compile(r"gc(?:module)?\.c:gc_collect_main")
 _SYSTEM_CALLS = re.compile(
     r"""(?:[\w.-]*\.[cSh]|\?\?\?):_*(?:libc_|GI_)*(?:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 
 
-class Cause(str, Enum):
+class Cause(StrEnum):
     """The values are the words of the ini setting and of the JSON report."""
 
     #: the baseline's test does not exist any more
@@ -23,9 +23,6 @@ class Cause(str, Enum):
     isolation = "isolation"
     #: the baseline was made in another environment: ``--instrcount-incomparable`` decides
     environment = "environment"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 #: What ``instrcount_allow`` may name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from enum import Enum
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from pytest_instrcount.counts.work import ALLOCATIONS, count_work
@@ -17,7 +17,7 @@ ImprovedPolicy: TypeAlias = Literal["note", "fail"]
 UpdatePolicy: TypeAlias = Literal["all", "missing", "failing"]
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What became of a test; the values are the words of the JSON report."""
 
     #: not beyond the limit, either way
@@ -38,9 +38,6 @@ class Verdict(str, Enum):
     stale = "stale"
     #: has a baseline, and nothing was counted
     uncounted = "uncounted"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 #: Nothing was measured that could be stored, or not reliably.

@@ -22,7 +22,6 @@ from pytest_instrcount.counts.python.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.trace.keys import path_prefixes, trim_path
-from pytest_instrcount.trace.qualnames import qualname_at
 
 #: What calls a test is this package's, in files below this folder.
 _OURS = str(Path(__file__).parents[1] / "callgrind") + "/"
@@ -43,11 +42,8 @@ class Namer:
         """``shop/orders.py:Order.total``; None for what stands above a test."""
         if function.filename.startswith(_OURS):
             return None
-        qualname = function.qualname
-        if sys.version_info < (3, 11):
-            qualname = qualname_at(function.filename, qualname, function.line)
         # the same functions are in many trees
-        return sys.intern(f"{trim_path(function.filename, self.prefixes)}:{qualname}")
+        return sys.intern(f"{trim_path(function.filename, self.prefixes)}:{function.qualname}")
 
     def find(self, name: str) -> str:
         """The path that a trimmed one came from, if there is such a file; else as it is."""

@@ -14,7 +14,6 @@ from typing import Final
 
 from pytest_instrcount.trace.columns import Key
 from pytest_instrcount.trace.own import is_own, is_transparent
-from pytest_instrcount.trace.qualnames import qualname_of
 from pytest_instrcount.trace.stream import CFunction
 
 #: In place of an index: not shown, with all below it; not shown, but what it calls is.
@@ -105,7 +104,7 @@ class KeyTable:
     def _key_of(self, code: CodeType) -> Key:
         path = _ADDRESS.sub("0x", code.co_filename)
         file = trim_path(path, self._prefixes)
-        qualname = qualname_of(code)
+        qualname = code.co_qualname
         return Key("python", self._module_of(code, file), qualname, file, code.co_firstlineno)
 
     def _module_of(self, code: CodeType, file: str) -> str:

@@ -1,8 +1,8 @@
-"""The backend on ``sys.setprofile``: for 3.10 and 3.11, and to compare with.
+"""The backend on ``sys.setprofile``: for 3.11, and to compare with.
 
 It says less than ``sys.monitoring``: calls and resumes are one event, so are returns, yields and
 exceptions. The instruction that the frame is at tells them apart; but ``throw()`` looks like a resume
-on 3.10 and from 3.13 on, and leaving by it like a yield. Up to 3.11 it reaches threads that start
+from 3.13 on, and leaving by it like a yield. On 3.11 it reaches threads that start
 later, and not those that were there.
 """
 
@@ -21,10 +21,7 @@ from pytest_instrcount.trace.stream import LEAVE, RESUME, THROW, UNWIND, VOID, Y
 
 _RETURNS: Final = {dis.opmap["RETURN_VALUE"], dis.opmap.get("RETURN_CONST", -1)}
 _YIELD: Final = dis.opmap["YIELD_VALUE"]
-#: Up to 3.10 a frame that waits in it stands one instruction before it.
-_YIELD_FROM: Final = bytes([dis.opmap.get("YIELD_FROM", 0)])
-_RESUME: Final = dis.opmap.get("RESUME", -1)
-_HAS_RESUME: Final = sys.version_info >= (3, 11)
+_RESUME: Final = dis.opmap["RESUME"]
 
 Hook = Callable[[FrameType, str, Any], None]
 
@@ -153,9 +150,7 @@ class _Instructions:
         found = self._known.get(id(code))
         if found is None:
             text = code.co_code
-            first = -1
-            if _HAS_RESUME:
-                first = next((at for at in range(0, len(text), 2) if text[at] == _RESUME), -1)
+            first = next((at for at in range(0, len(text), 2) if text[at] == _RESUME), -1)
             found = self._known[id(code)] = (text, first, code)
         return found
 
@@ -167,8 +162,8 @@ class _Entry(_Instructions):
         at = frame.f_lasti
         if at <= first:
             return None
-        # 3.11 and 3.12 only; before and after, a thrown exception looks like a resume
-        return THROW if _HAS_RESUME and text[at] == _YIELD else RESUME
+        # 3.11 and 3.12 only: later, a thrown exception looks like a resume
+        return THROW if text[at] == _YIELD else RESUME
 
 
 class _Exit(_Instructions):
@@ -186,7 +181,5 @@ class _Exit(_Instructions):
 
     @staticmethod
     def _waits(text: bytes, at: int, first: int) -> bool:
-        if not _HAS_RESUME:
-            return text[at] == _YIELD or text[at + 2 : at + 3] == _YIELD_FROM
         # from 3.13 on the frame stands at the next instruction already
         return text[at] == _YIELD or (text[at] == _RESUME and at > first)

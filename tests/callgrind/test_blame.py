@@ -160,7 +160,7 @@ def test_allocations_have_a_limit_of_their_own(project: pytest.Pytester, run: Ru
     result.stdout.fnmatch_lines(["test_none: allocations * -> * a call (limit +0); *Ir *"])
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the stubs are for 3.10 and 3.11")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the stubs are for 3.11")
 def test_stubs_leave_a_program_as_it_is() -> None:
     """Exceptions, generators, recursion and threads go through the hook, with and without a stub."""
     code = """if True:

@@ -170,7 +170,7 @@ def socket_server(folder: Path) -> Iterator[int]:
     server = subprocess.Popen(
         [
             sys.executable,
-            "-P" if sys.version_info >= (3, 11) else "-B",
+            "-P",
             script,
             f"127.0.0.1:{port}",
         ],

@@ -103,7 +103,7 @@ make()
 assert before == (inspect.signature(B), B.__init__, A.__init__)
 assert B(7).x == 7
 text = io.StringIO()
-dis.dis(make, file=text, **({"adaptive": True} if sys.version_info >= (3, 11) else {}))
+dis.dis(make, file=text, adaptive=True)
 assert "ENTER_INIT" not in text.getvalue()
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

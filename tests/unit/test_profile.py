@@ -450,7 +450,6 @@ def test_real_traces_load(recorded: profile, tmp_path: Path) -> None:
     recorded.export_collapsed(tmp_path / "collapsed", "bytes")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="3.10 crashes there without any tracer")
 def test_recursion_100_000_deep(tmp_path: Path) -> None:
     """From the call to the file."""
 

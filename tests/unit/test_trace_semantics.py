@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import re
-import sys
 import types
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Generator
@@ -285,8 +284,6 @@ C_BODIES: dict[str, tuple[Callable[[], object], dict[str, int]]] = {
 def test_builtins_have_one_name(backend: str, case: str) -> None:
     """Whichever way they are called, and whoever hears of it."""
     body, expected = C_BODIES[case]
-    if case == "bound" and sys.version_info < (3, 11):
-        pytest.skip("3.10 reports neither its entry nor its exit")
     body()  # caches of re
     found = _c_call_names(body, backend)
     if case == "with a class":

@@ -149,7 +149,7 @@ def use_csv() -> None:
 
 
 def use_datetime() -> None:
-    day = datetime.datetime(2020, 1, 31, tzinfo=datetime.timezone.utc)
+    day = datetime.datetime(2020, 1, 31, tzinfo=datetime.UTC)
     [(day + datetime.timedelta(days=n)).isoformat() for n in range(9)]
     day.strftime("%Y-%m-%d")
 

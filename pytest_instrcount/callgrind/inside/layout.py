@@ -13,7 +13,7 @@ import sys
 from itertools import repeat
 from typing import Any
 
-#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.10 and later).
+#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.11 and later).
 _POOLS, _POOL_BYTES = 4, 16_384
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900

@@ -23,7 +23,7 @@ from typing import Any
 
 from pytest_instrcount.callgrind.perf_map import NAMES, PERF_MAP
 
-# mypy takes the package for one of 3.10, where these functions are missing
+# mypy takes the package for one of 3.11, where these functions are missing
 _sys: Any = sys
 
 _STUB_BYTES = 32
@@ -33,7 +33,7 @@ _WORD = 8
 # Of a class: made at run time; and whether its attributes can be set.
 _HEAP_TYPE = 1 << 9
 _MUTABLE_HEAP_TYPE = _HEAP_TYPE | 1 << 8
-# _PyInterpreterFrame.f_code of 3.11 and PyFrameObject.f_code of 3.10.
+# _PyInterpreterFrame.f_code of 3.11.
 _F_CODE = 32
 
 
@@ -115,7 +115,7 @@ def classes_alive() -> list[type]:
 
 
 class EvaluatorTrampolines:
-    """Stubs of ours, for 3.10 and 3.11: their frames and code objects will not change any more."""
+    """Stubs of ours, for 3.11: its frames and code objects will not change any more."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

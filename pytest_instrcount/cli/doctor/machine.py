@@ -69,7 +69,7 @@ def check_python() -> Check:
     """CPython, with a lock around its interpreter."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
     if sys.implementation.name != "cpython":
-        return Check("python", "fail", version, "measure with CPython 3.10 or later")
+        return Check("python", "fail", version, "measure with CPython 3.11 or later")
     free = getattr(sys, "_is_gil_enabled", lambda: True)() is False
     if free:
         return Check(
