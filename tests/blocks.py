@@ -37,7 +37,7 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
     "yaml": ((r"^jobs:|^stages:|\A +- run: ", "workflow"),),
     "json": ((r"\A\{\n  \"schema\"", "report"), (r"\A \"ledger\"", "ledger")),
     "text": (
-        (r"\A(?:pytest, as you started it|\(count at the third)", "drawing"),
+        (r"\A(?:pytest, as you started it|\(count at the third|  plugin\.py)", "drawing"),
         (r"\A(?:instrcount_baselines|DIR)/", "paths"),
         (r"", "output"),
     ),

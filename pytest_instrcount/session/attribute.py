@@ -139,8 +139,10 @@ def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
         return answer.why.partition("\n")[0]
     try:
         return _tree_in(answer, namer)
-    except (InstrcountError, OSError) as error:
-        return str(error).partition("\n")[0].removeprefix("instrcount: ")
+    except InstrcountError as error:
+        return error.why.partition("\n")[0]
+    except OSError as error:
+        return str(error)
 
 
 @timed("parse")
