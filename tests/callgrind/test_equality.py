@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,35 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
         assert result.ret == 0
         assert {nodeid: test["ir"] for nodeid, test in tests.items()}.items() <= counts.items()
         assert {test["delta"] for test in tests.values()} == {0.0}
+
+
+def test_counts_do_not_depend_on_who_writes_beside(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Somebody writes into the folders of tests and packages while pytest starts: the same integers."""
+    project.makepyfile(test_suite=SUITE)
+    packages = project.mkdir("packages")
+    project.makeini("[pytest]\npythonpath = packages\n")
+    _, quiet = run("-k", "copies or marker")
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.wait(0.05):
+            for folder in (project.path, packages):
+                folder.joinpath("something").mkdir()
+                folder.joinpath("something").rmdir()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        _, busy = run("-k", "copies or marker")
+    finally:
+        stop.set()
+        writer.join()
+    assert len(quiet) == 4
+    assert {nodeid: test["ir"] for nodeid, test in busy.items()} == {
+        nodeid: test["ir"] for nodeid, test in quiet.items()
+    }
 
 
 def test_byte_code_and_company(

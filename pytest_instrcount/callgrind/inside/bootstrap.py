@@ -105,12 +105,27 @@ def _install_finder():
 
 _install_finder()
 
+import os  # noqa: E402
 import site  # noqa: E402
 
+
+class _SitesOs:
+    """The module ``os`` as site sees it: a folder has nothing in it but what site looks for."""
+
+    @staticmethod
+    def listdir(folder):
+        with os.scandir(folder) as entries:
+            return [each.name for each in entries if each.name.endswith((".pth", ".start"))]
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+
+site.os = _SitesOs()
 site.main()
+site.os = os
 
 import json  # noqa: E402
-import os  # noqa: E402
 
 with open(sys.argv[1], encoding="utf-8") as _file:
     _plan = json.load(_file)
@@ -141,17 +156,22 @@ if _plan.get("own_package"):
 def _say_what_is_installed(installed):
     """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
 
-    This process then makes no object for each name in a folder.
+    This process then makes no object for each name in a folder, and no second index of a folder
+    into which somebody writes while pytest starts.
     """
     from importlib import metadata
 
-    listed = metadata.FastPath.children
+    listed, changed = metadata.FastPath.children, metadata.FastPath.mtime
 
     def children(self):
         names = installed.get(self.root)
         return listed(self) if names is None else names
 
+    def mtime(self):
+        return 0.0 if self.root in installed else changed.fget(self)
+
     metadata.FastPath.children = children
+    metadata.FastPath.mtime = property(mtime)
 
 
 if _plan.get("kind") == "statements":
