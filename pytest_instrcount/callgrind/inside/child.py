@@ -40,6 +40,9 @@ LONGEST_TEXT = 1_000_000
 
 _PR_SET_PDEATHSIG = 1
 
+#: To ``waitpid``: any child.
+_ANY = -1
+
 
 def die_with_parent() -> None:
     """Have the kernel end this process when the one that forked it ends."""
@@ -84,10 +87,10 @@ class Line:
         self.hand.close()
 
 
-def reap() -> None:
+def reap(pid: int) -> None:
     """Let one ended child go, if nobody has: a file may ignore SIGCHLD when it is imported."""
     try:
-        os.waitpid(-1, 0)
+        os.waitpid(pid, 0)
     except ChildProcessError:
         pass
 
@@ -99,6 +102,9 @@ def serve(line: Line) -> Line:
     the last child finds the heap that the first one found.
     """
     orders = line.channel.fileno()
+    # The first tuple that waitpid returns is new, and CPython keeps it: the collector has counted one
+    # object more in all children that are forked after it, and runs earlier. So nobody is waited for now.
+    reap(os.getpid())
     while True:
         order = os.read(orders, 1)
         if order == FORK:
@@ -106,7 +112,7 @@ def serve(line: Line) -> Line:
                 die_with_parent()
                 break
         elif order == REAP:
-            reap()
+            reap(_ANY)
         elif order == BECOME:
             break
         else:
