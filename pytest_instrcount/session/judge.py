@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.compat import terminal_width
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.errors import InstrcountError
@@ -299,7 +300,7 @@ class Gate:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, the notes, and the command to type next."""
-        width = min(80, terminalreporter._tw.fullwidth)
+        width = min(80, terminal_width(terminalreporter))
         told = {result.nodeid for result in self._rulings.failing()}
         lines = render_summary(self._summarise(), self._settings.verbosity, width, told)
         if lines and self._settings.verbosity >= 0:

@@ -16,6 +16,7 @@ from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.inside.offspring import describe_offspring
 from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
 from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.compat import has_setups
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.counts.work import can_count_allocations
@@ -59,7 +60,7 @@ class Counting:
 
     ``done`` is called once all is measured, never after an interruption; ``say`` takes a line for
     people. ``dealt``: this is a worker of pytest-xdist, which learns test by test which ones are
-    its own. ``prepare`` is given the tests before they are planned; ``ready`` is called once the facts
+    its own. ``prepare`` is called before the tests are planned; ``ready`` is called once the facts
     of the environment are complete.
     """
 
@@ -76,7 +77,7 @@ class Counting:
         say: Callable[[str], None],
         dealt: bool = False,
         jobs: int = 0,
-        prepare: Callable[[Sequence[pytest.Item]], None] = lambda items: None,
+        prepare: Callable[[], None] = lambda: None,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
@@ -135,7 +136,7 @@ class Counting:
         """Check all markers, then ask for all measurements at once."""
         if self._zygote is None:
             return
-        self._prepare(session.items)
+        self._prepare()
         planned = plan_measured(session.items, self._settings, self._findings)
         self._items = {nodeid: item for nodeid, (item, _) in planned.items()}
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
@@ -412,8 +413,7 @@ class Counting:
 
     def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """End what native tests before this one have set up and the next one does not share."""
-        state: Any = item.session._setupstate
-        report = finalise(item, nextitem) if state.stack else None
+        report = finalise(item, nextitem) if has_setups(item.session) else None
         if report is not None:
             item.ihook.pytest_runtest_logreport(report=report)
 

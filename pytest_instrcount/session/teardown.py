@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.config.compat import end_setups
 from pytest_instrcount.session.findings import Findings
 
 
@@ -24,12 +25,7 @@ def noting_interruption(findings: Findings) -> Iterator[None]:
 
 def finalise(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
     """End what is set up and the next test does not share; a report of the error, if there is one."""
-    state: Any = item.session._setupstate
-    call = pytest.CallInfo.from_call(
-        lambda: state.teardown_exact(nextitem),
-        when="teardown",
-        reraise=(pytest.exit.Exception, KeyboardInterrupt),
-    )
+    call = end_setups(item.session, nextitem)
     if call.excinfo is None:
         return None
     return item.ihook.pytest_runtest_makereport(item=item, call=call)

@@ -55,6 +55,30 @@ def test_modules_import_each_other_in_no_circle() -> None:
         done |= free
 
 
+#: Names of pytest that its next release may take away.
+PRIVATE_NAMES = {
+    "_config", "_fixtureinfo", "_id", "_initrequest", "_nodeid", "_readline_workaround",
+    "_request", "_rewrite_test", "_setupstate", "_tmp_path_factory", "_tw",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - {"config.compat"}))
+def test_private_names_of_pytest_stand_in_one_module(name: str) -> None:
+    """Those of an object of our own are of ``self``."""
+    tree = ast.parse(FILES[name].read_text())
+    of_others = {
+        each.attr
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute)
+        and not (isinstance(each.value, ast.Name) and each.value.id == "self")
+    }
+    assert not of_others & PRIVATE_NAMES
+    assert (
+        not {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)}
+        & PRIVATE_NAMES
+    )
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_no_private_pytest(name: str) -> None:
     """``_pytest`` may change in any release."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import faulthandler
 import gc
-import importlib
 import io
 import marshal
 import os
@@ -23,9 +22,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -55,6 +53,7 @@ from pytest_instrcount.callgrind.inside.loops import steady_loops
 from pytest_instrcount.callgrind.inside.rehearsal import rehearse
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.requests import Requests, load_requests
+from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING, INSIDE
 from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
@@ -69,7 +68,7 @@ def main(plan: Message, loader: Any) -> None:
     die_with_parent()
     line = _take_line_from_standard_input()
     note_rewritten(loader)
-    leave_readline_out()
+    compat.leave_readline_out()
     random.seed(0)
     sys.setswitchinterval(SWITCH_SECONDS)
     config = pytest.Config.fromdictargs(
@@ -86,25 +85,12 @@ def main(plan: Message, loader: Any) -> None:
 
 def note_rewritten(loader: Any) -> None:
     """Have it noted when a file with rewritten assertions is compiled, as for all other byte code."""
-    rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
-    rewriting = rewrite._rewrite_test
 
-    def noted(path: Path, config: pytest.Config) -> Any:
+    def noted(code: CodeType) -> CodeType:
         loader.compiled += 1
-        status, code = rewriting(path, config)
-        return status, marshal.loads(marshal.dumps(code))
+        return cast(CodeType, marshal.loads(marshal.dumps(code)))
 
-    rewrite._rewrite_test = noted
-
-
-def leave_readline_out() -> None:
-    """Have pytest not import readline, as it does for the sake of another one than GNU's.
-
-    The terminal library below readline looks for its databases again when a second begins: whether
-    one began while it was imported would be in the heap of every test.
-    """
-    capture: Any = importlib.import_module("_pytest.capture")
-    capture._readline_workaround = lambda: None  # some versions of pytest have none
+    compat.on_rewritten(noted)
 
 
 def _take_line_from_standard_input() -> Line:
@@ -210,7 +196,7 @@ class Zygote:
         self._config.pluginmanager.register(listener)
         why = ""
         try:
-            with only_collect(path, self._config), unchecked_markers():
+            with only_collect(path, self._config), compat.unchecked_markers():
                 session.perform_collect([path])
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
@@ -254,21 +240,6 @@ def described(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except BaseException:
         return type(error).__name__
-
-
-@contextmanager
-def unchecked_markers() -> Iterator[None]:
-    """While it lasts, every marker can be used; pytest outside has checked the same file.
-
-    A conftest below rootdir is imported before all are declared that its ``pytest_configure``
-    declares; outside, where it comes before the configuration, no marker is checked either.
-    """
-    marks: Any = pytest.mark
-    config, marks._config = marks._config, None
-    try:
-        yield
-    finally:
-        marks._config = config
 
 
 class CollectListener:
@@ -440,11 +411,7 @@ class TestChild:
     def _prepare_process(self, child: str, basetemp: str) -> None:
         os.environ[CHILD_VARIABLE] = child
         restart_capture(self._config)
-        factory = getattr(self._config, "_tmp_path_factory", None)
-        if factory is not None:
-            self._config.option.basetemp = basetemp
-            config: Any = self._config
-            config._tmp_path_factory = type(factory).from_config(config, _ispytest=True)
+        compat.renew_tmp_path_factory(self._config, basetemp)
         random.seed(0)
 
     def _result(self) -> Message:
@@ -548,8 +515,8 @@ class TestChild:
 
     def _phase(self, item: Any, when: Phase, nextitem: Any = None) -> bool:
         """One phase as pytest runs it; returns whether it passed (an expected failure did not)."""
-        if when == "setup" and not item._request:
-            item._initrequest()
+        if when == "setup":
+            compat.ensure_request(item)
         call = run_phase(item, when, nextitem)
         if call.excinfo is not None:
             self._present_failure()
@@ -559,11 +526,7 @@ class TestChild:
 
     def _finish(self, item: Any) -> None:
         """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""
-        call = pytest.CallInfo.from_call(
-            lambda: self._session._setupstate.teardown_exact(None),
-            when="teardown",
-            reraise=(pytest.exit.Exception, KeyboardInterrupt),
-        )
+        call = compat.end_setups(self._session, None)
         if call.excinfo is not None:
             self._present_failure()
             report = item.ihook.pytest_runtest_makereport(item=item, call=call)

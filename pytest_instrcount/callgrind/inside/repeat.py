@@ -14,6 +14,7 @@ from pytest_instrcount.callgrind.inside.child import Counter, repeat_call
 from pytest_instrcount.callgrind.inside.loops import steady_loop
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
+from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.subtests import leave_unreported
@@ -138,7 +139,7 @@ class Repeater:
 
     def _is_indifferent(self, fixture: str) -> bool:
         """Whether a fixture is there for others, and the test does not ask for it."""
-        asked = self.item._fixtureinfo
+        asked = fixture_info(self.item)
         found = asked.name2fixturedefs.get(fixture, ())
         modules = [each.func.__module__ for each in found]
         return (
@@ -165,7 +166,7 @@ class Repeater:
             item.parent,
             name=item.name,
             callspec=getattr(item, "callspec", None),
-            fixtureinfo=item._fixtureinfo,
+            fixtureinfo=fixture_info(item),
             originalname=item.originalname,
         )
         again.own_markers[:] = item.own_markers

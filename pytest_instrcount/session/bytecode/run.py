@@ -12,6 +12,7 @@ import pytest
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.inside.bytecode import BytecodeCounter
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
+from pytest_instrcount.config import compat
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING, is_traced
 from pytest_instrcount.counts.measurement import Measurement
@@ -190,8 +191,7 @@ class BytecodeRun:
     ) -> list[Any]:
         """All phases; between the last and the end of what is not shared, the repetitions."""
         repeater = Repeater(item)
-        if not item._request:  # as a plugin that runs a test again leaves it
-            item._initrequest()
+        compat.ensure_request(item)
         reports = [self._phase(item, "setup", None)]
         if reports[0].passed:
             reports.append(self._phase(item, "call", None))

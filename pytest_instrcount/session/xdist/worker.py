@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind import facts
+from pytest_instrcount.config.compat import keep_nodeid
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import MISTAKES
 from pytest_instrcount.counts.measurement import Measurement
@@ -197,7 +198,8 @@ class Worker:
     def __init__(self, config: Any, send: Send) -> None:
         self._config = config
         self._send = send
-        self._ids: dict[pytest.Item, str] = {}
+        #: Of each test: it, its id, and what gives it back. Before pytest 9.2 a test is hashed by its id.
+        self._ids: list[tuple[pytest.Item, str, Callable[[], None]]] = []
         self.mistake = ""
         self.hello: Hello | None = None
         self.findings: SentFindings | None = None
@@ -228,14 +230,13 @@ class Worker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
         """Before ``--dist=loadgroup`` adds groups to the ids of tests."""
-        self._ids = {item: item.nodeid for item in items}
+        self._ids = [(item, item.nodeid, keep_nodeid(item)) for item in items]
 
-    def restore_ids(self, items: Sequence[pytest.Item]) -> None:
+    def restore_ids(self) -> None:
         """Once the controller knows them: a test has one baseline, however tests are dealt out."""
-        for item in items:
-            known = self._ids.get(item)
-            if known is not None and item.nodeid != known:
-                item._nodeid = known  # type: ignore[attr-defined]
+        for item, known, restore in self._ids:
+            if item.nodeid != known:
+                restore()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> Generator[None, Any, Any]:

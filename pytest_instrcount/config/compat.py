@@ -1,0 +1,107 @@
+"""Pytest's private names: here and nowhere else, each with what would make it unnecessary.
+
+Tried with the oldest pytest that is supported and with 9.2. ``tests/unit/test_imports.py`` finds the names
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+
+def fixture_info(item: pytest.Item) -> Any:
+    """Names and definitions of a test's fixtures (``argnames``, ``name2fixturedefs``).
+
+    Public is only ``fixturenames``, without who defines them and who is asked for.
+    """
+    return item._fixtureinfo  # type: ignore[attr-defined]
+
+
+def ensure_request(item: pytest.Item) -> None:
+    """Give a test the request that its set-up fills; pytest's own protocol does, and none else."""
+    plain: Any = item
+    if not plain._request:  # a plugin that runs a test again leaves it without one
+        plain._initrequest()
+
+
+def has_setups(session: pytest.Session) -> bool:
+    """Whether anything is set up that a later test may share."""
+    state: Any = session._setupstate
+    return bool(state.stack)
+
+
+def end_setups(session: pytest.Session, nextitem: pytest.Item | None) -> pytest.CallInfo[None]:
+    """End what is set up and ``nextitem`` does not share.
+
+    Public is only ``runtestprotocol`` with its hooks, which run for a test that is to be torn down.
+    """
+    return pytest.CallInfo.from_call(
+        lambda: session._setupstate.teardown_exact(nextitem),
+        when="teardown",
+        reraise=(pytest.exit.Exception, KeyboardInterrupt),
+    )
+
+
+def keep_nodeid(item: pytest.Item) -> Callable[[], None]:
+    """What gives a test back the nodeid that it has now. Public is only to read it."""
+    name = "_id" if hasattr(item, "_id") else "_nodeid"  # pytest 9.2 and later; 8.0 to 9.1
+    kept = getattr(item, name)
+    return lambda: setattr(item, name, kept)
+
+
+def terminal_width(reporter: pytest.TerminalReporter) -> int:
+    """Columns of the terminal as pytest's own lines use them. Public is none."""
+    return int(reporter._tw.fullwidth)
+
+
+def renew_tmp_path_factory(config: pytest.Config, basetemp: str) -> None:
+    """Have ``tmp_path`` begin afresh in ``basetemp``: its factory has been made with the configuration."""
+    plain: Any = config
+    factory = getattr(config, "_tmp_path_factory", None)
+    if factory is not None:
+        config.option.basetemp = basetemp
+        plain._tmp_path_factory = type(factory).from_config(config, _ispytest=True)
+
+
+@contextmanager
+def unchecked_markers() -> Iterator[None]:
+    """While it lasts, every marker can be used; pytest outside has checked the same file.
+
+    A conftest below rootdir is imported before all are declared that its ``pytest_configure``
+    declares; outside, where it comes before the configuration, no marker is checked either.
+    """
+    marks: Any = pytest.mark
+    config, marks._config = marks._config, None
+    try:
+        yield
+    finally:
+        marks._config = config
+
+
+def on_rewritten(note: Callable[[CodeType], CodeType]) -> None:
+    """Have ``note`` see, and replace, the code of each file that is compiled with rewritten assertions."""
+    rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+    rewriting = rewrite._rewrite_test
+
+    def noted(path: Path, config: pytest.Config) -> Any:
+        status, code = rewriting(path, config)
+        return status, note(code)
+
+    rewrite._rewrite_test = noted
+
+
+def leave_readline_out() -> None:
+    """Have pytest not import readline, as it does for the sake of another one than GNU's.
+
+    The terminal library below readline looks for its databases again when a second begins: whether
+    one began while it was imported would be in the heap of every test.
+    """
+    capture: Any = importlib.import_module("_pytest.capture")
+    capture._readline_workaround = lambda: None  # some versions of pytest have none
