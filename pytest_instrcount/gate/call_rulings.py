@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.cause import Cause, cause_of
-from pytest_instrcount.gate.gate import Verdict, should_write
+from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import CallsResult
-from pytest_instrcount.gate.rulings import Policy
 from pytest_instrcount.gate.store.baseline import changed_meanwhile
 from pytest_instrcount.gate.store.calls import CallStore, CallTable
 from pytest_instrcount.gate.store.updating import Update
@@ -87,12 +87,10 @@ class CallRulings:
         Raises InstrcountError as for baselines.
         """
         stored: dict[str, CallsResult] = {}
-        if self.policy.update is None:
-            return stored
         for nodeid, table in self._tables.items():
             result = self.results[nodeid]
             known = result.baseline_calls is not None
-            if not result.too_many and should_write(result.verdict, self.policy.update, known):
+            if not result.too_many and self.policy.writes(result, known=known):
                 update.begin()
                 written = self.store.write(table, update.add)
                 if written and self.store.read(nodeid) != self._read[nodeid]:

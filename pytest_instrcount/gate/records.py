@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from pytest_instrcount.counts.denoised import Denoised
-from pytest_instrcount.counts.measurement import Measurement, per_call
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
@@ -114,38 +114,40 @@ def measured_result(
     comparison: Comparison,
     verdict: Verdict,
     limit: Limit,
-    *,
-    written: bool = False,
 ) -> TestResult:
     """The result of a test that was measured, from what `compare` and `judge` said of it."""
-    delta = comparison if isinstance(comparison, Delta) else None
     old = baseline.baseline if isinstance(baseline, Found) else None
-    known = old.denoised if delta is not None and old is not None else None
-    return TestResult(
+    result = TestResult(
         nodeid=measurement.nodeid,
         verdict=verdict,
         ir=measurement.ir,
         baseline_ir=None if old is None else old.ir,
-        delta=delta.gated.fraction if delta else None,
+        delta=None,
         limit=limit,
-        denoised_ir=None if known is None or delta is None else delta.gated.new.ir,
-        denoised_baseline_ir=None if known is None or delta is None else delta.gated.old.ir,
-        spread=None if known is None else known.spread,
-        ends=None if known is None or old is None else ends_of(known, old.calls),
-        detects=None if known is None else known.detects,
-        floor=None if known is None else known.floor,
         calls=measurement.calls,
-        noise=delta.gated.noise if delta else {},
         layouts=max(1, len(measurement.layouts)),
         unsteady=measurement.unsteady,
-        functions=delta.function_deltas if delta else (),
-        work=delta.work if delta else (),
         tree=None if old is None else old.python,
-        packages_changed=delta.packages_changed if delta else (),
-        differences=comparison.differences if isinstance(comparison, Incomparable) else (),
-        written=written,
-        cause=cause_of(comparison.differences) if isinstance(comparison, Incomparable) else None,
     )
+    if isinstance(comparison, Incomparable):
+        differences = comparison.differences
+        return replace(result, differences=differences, cause=cause_of(differences))
+    if not isinstance(comparison, Delta):
+        return result
+    gated = comparison.gated
+    result = replace(
+        result,
+        delta=gated.fraction,
+        noise=gated.noise,
+        functions=comparison.function_deltas,
+        work=comparison.work,
+        packages_changed=comparison.packages_changed,
+    )
+    known = comparison.old.denoised
+    if known is None:
+        return result
+    result = replace(result, denoised_ir=gated.new.ir, denoised_baseline_ir=gated.old.ir)
+    return _with_layouts(result, known, comparison.old.calls)
 
 
 def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
@@ -153,11 +155,16 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
     known = baseline.denoised
     if known is None or result.denoised_ir is not None:
         return result
+    result = replace(result, denoised_ir=baseline.compared_ir)
+    return _with_layouts(result, known, baseline.calls)
+
+
+def _with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
+    """With what the baseline's layouts of memory say of noise."""
     return replace(
         result,
-        denoised_ir=per_call(sum(known.totals), baseline.calls * known.layouts),
         spread=known.spread,
-        ends=ends_of(known, baseline.calls),
+        ends=ends_of(known, calls),
         detects=known.detects,
         floor=known.floor,
     )

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import moving_functions
-from pytest_instrcount.counts.profile import NOTHING
 from pytest_instrcount.counts.python.blame import find_blame
 from pytest_instrcount.counts.python.tree import CallTree
-from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.baselines import Baselines, packed, unpacked
 from pytest_instrcount.gate.cause import Cause
-from pytest_instrcount.gate.compare import Delta, Gated, GatedCount, compare
+from pytest_instrcount.gate.compare import Comparison, Delta, compare
 from pytest_instrcount.gate.gate import (
-    ImprovedPolicy,
-    IncomparablePolicy,
-    MissingPolicy,
-    UpdatePolicy,
     Verdict,
-    fails,
     judge,
-    judge_counts,
-    should_write,
     too_many_allocations,
 )
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.records import CallsResult, TestResult, measured_result, stored_result
+from pytest_instrcount.gate.policy import Policy
+from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
 from pytest_instrcount.gate.store.baseline import (
     Baseline,
     Found,
@@ -42,61 +32,20 @@ from pytest_instrcount.gate.store.baseline import (
     to_baseline,
 )
 from pytest_instrcount.gate.store.ledger import Entry, add_entry
-from pytest_instrcount.gate.store.schema import OLDER, raw_baseline
+from pytest_instrcount.gate.store.schema import raw_baseline
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import Update
-from pytest_instrcount.gate.suspicion import may_have_moved
-
-Result = TypeVar("Result", TestResult, CallsResult)
-Record = TypeVar("Record", Measurement, Baseline)
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the user wants of verdicts; ``update`` is None where nothing is to be written.
-
-    ``strict``: each test that has a baseline is to be compared, unless the cause is ``allowed``.
-    """
-
-    missing: MissingPolicy
-    incomparable: IncomparablePolicy
-    improved: ImprovedPolicy
-    update: UpdatePolicy | None
-    strict: bool = False
-    allowed: frozenset[Cause] = frozenset()
-
-    def failing(self, results: Iterable[Result]) -> list[Result]:
-        """The results that fail the run. What was stored is accepted; what was not, is not."""
-        return [
-            result
-            for result in results
-            if not result.written
-            and fails(
-                result.verdict,
-                missing=self.missing,
-                incomparable=self.incomparable,
-                improved=self.improved,
-                cause=result.cause,
-                strict=self.strict,
-                allowed=self.allowed,
-            )
-        ]
+from pytest_instrcount.gate.suspicion import is_steady, may_have_moved
 
 
 @dataclass(slots=True)
 class Rulings:
     """Collects one result per test. Reads baselines at once and writes them only when told to."""
 
-    store: Store
+    baselines: Baselines
     environment: Mapping[str, str]
     policy: Policy
     results: dict[str, TestResult] = field(default_factory=dict)
-    #: packed as well: all are read before the first test is measured
-    _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
-    #: the baseline that was asked for last
-    _last: tuple[str, Found] | None = None
-    #: functions that are noise, by what baselines say that were read
-    _noise: set[str] = field(default_factory=set)
     #: what may be stored or measured again; packed, since a suite can have thousands of tests
     _open: dict[str, bytes] = field(default_factory=dict)
     #: what tests are made of by Python function, as measured now
@@ -119,33 +68,14 @@ class Rulings:
     #: what a merge is to know of this run; None unless it is one of several
     shard: Shard | None = None
 
-    def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
-        """The baseline of a test, read once; an error where its file cannot be read."""
-        if self._last is not None and self._last[0] == nodeid:
-            return self._last[1]
-        if nodeid in self._read:
-            known = self._read[nodeid]
-            found = Found(_unpacked(known, Baseline)) if isinstance(known, bytes) else known
-        else:
-            try:
-                found = self.store.read(nodeid, updating=self.policy.update is not None)
-            except InstrcountError as error:
-                if error.slug == OLDER:  # so are all others: said once
-                    raise
-                found = error
-            if isinstance(found, Found) and found.baseline.denoised is not None:
-                self._noise.update(found.baseline.denoised.noise.functions)
-            self._read[nodeid] = _packed(found.baseline) if isinstance(found, Found) else found
-        if isinstance(found, Found):
-            self._last = nodeid, found
-        return found
+    @property
+    def store(self) -> Store:
+        """Where the baselines are."""
+        return self.baselines.store
 
-    def read_again(self, nodeids: Iterable[str]) -> None:
-        """Read baselines that others have written anew."""
-        self._last = None
-        for nodeid in nodeids:
-            del self._read[nodeid]
-            self.baseline(nodeid)
+    def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
+        """The baseline of a test, as `Baselines.get` finds it."""
+        return self.baselines.get(nodeid)
 
     def made_with(self, nodeid: str) -> Baseline | None:
         """The baseline whose repetition is to be used again: one of this very environment."""
@@ -163,53 +93,56 @@ class Rulings:
         if isinstance(found, InstrcountError):
             return self.fail(nodeid, limit, str(found).removeprefix("instrcount: "))
         comparison = compare(measurement, found, self.environment)
-        verdict = judge(comparison, limit)
-        if measurement.unsteady and not _is_steady(measurement, limit):
-            verdict = Verdict.nondeterministic
-        passed = isinstance(comparison, Delta) and too_many_allocations(comparison, allocs)
-        if passed and verdict in (Verdict.unchanged, Verdict.improved):
-            verdict = Verdict.regressed
+        verdict, allocates = _verdict(measurement, comparison, limit, allocs)
         result = measured_result(measurement, found, comparison, verdict, limit)
-        result = replace(result, unit=self.environment.get("unit", result.unit))
-        if passed:
-            result = replace(result, allocs_limit=allocs)
-        if not self.trees:
-            result = replace(result, tree=None)
-        if isinstance(found, Missing):
-            others = self.store.other_environments(nodeid)
-            if others:
-                line = f"other environments have one: {', '.join(others)}"
-                result = replace(result, detail=(line,))
-        if measurement.layouts and not measurement.unsteady:
-            self._moving |= moving_functions((measurement.profile, *measurement.layouts))
-        self._open.pop(nodeid, None)
-        self._held.pop(nodeid, None)
-        if self.hold and verdict is not Verdict.unchanged:
-            self._held[nodeid] = _packed(measurement)
-        suspected = verdict in (Verdict.regressed, Verdict.improved)
-        self._close.discard(nodeid)
-        if isinstance(comparison, Delta):
-            if comparison.gated.is_close:
-                self._close.add(nodeid)
-            suspected = suspected or may_have_moved(comparison, limit)
-        if self.first_look and not measurement.layouts and isinstance(comparison, Delta):
+        result = replace(
+            result,
+            unit=self.environment.get("unit", result.unit),
+            allocs_limit=allocs if allocates else None,
+            tree=result.tree if self.trees else None,
+            detail=self._elsewhere(nodeid) if isinstance(found, Missing) else (),
+        )
+        delta = comparison if isinstance(comparison, Delta) else None
+        if self.first_look and not measurement.layouts and delta is not None:
             # of a single layout: it is the limit that was told from noise
             result = replace(result, spread=None, ends=None, detects=None, floor=None)
-        if (suspected or self._writes(result)) and not self._is_stored(found, measurement):
-            self._open[nodeid] = _packed(measurement)
         self.results[nodeid] = result
+        if measurement.layouts and not measurement.unsteady:
+            self._moving |= moving_functions((measurement.profile, *measurement.layouts))
+        self._keep(measurement, delta, limit)
         return result
 
+    def _elsewhere(self, nodeid: str) -> tuple[str, ...]:
+        """The line on baselines that a test without one has in other environments."""
+        others = self.store.other_environments(nodeid)
+        return (f"other environments have one: {', '.join(others)}",) if others else ()
+
+    def _keep(self, measurement: Measurement, delta: Delta | None, limit: Limit) -> None:
+        """Keep what was counted for as long as it may be measured again, stored or exported."""
+        nodeid = measurement.nodeid
+        result = self.results[nodeid]
+        self._open.pop(nodeid, None)
+        self._held.pop(nodeid, None)
+        if self.hold and result.verdict is not Verdict.unchanged:
+            self._held[nodeid] = packed(measurement)
+        if delta is not None and delta.gated.is_close:
+            self._close.add(nodeid)
+        else:
+            self._close.discard(nodeid)
+        suspected = result.verdict in (Verdict.regressed, Verdict.improved)
+        suspected = suspected or (delta is not None and may_have_moved(delta, limit))
+        if (suspected or self._writes(result)) and not self._is_stored(measurement):
+            self._open[nodeid] = packed(measurement)
+
     def _writes(self, result: TestResult) -> bool:
-        update, has_baseline = self.policy.update, isinstance(self._read[result.nodeid], bytes)
-        return update is not None and should_write(result.verdict, update, has_baseline)
+        return self.policy.writes(result, known=self.baselines.has(result.nodeid))
 
     def _measurement(self, nodeid: str) -> Measurement:
-        return _unpacked(self._open[nodeid], Measurement)
+        return unpacked(self._open[nodeid], Measurement)
 
     def measured(self, nodeid: str) -> Measurement | None:
         """What was counted of a test that is not unchanged; None unless it is held."""
-        return _unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
+        return unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
 
     def unsettled(self, layouts: int = 0) -> Iterator[Measurement]:
         """What has to be measured in more layouts than so many: suspicions, and what is to be stored."""
@@ -257,10 +190,9 @@ class Rulings:
             result = replace(result, python=find_blame(old, tree))
         self.results[nodeid] = result
 
-    def _is_stored(
-        self, found: Missing | Found | InstrcountError, measurement: Measurement
-    ) -> bool:
+    def _is_stored(self, measurement: Measurement) -> bool:
         """Whether the baseline holds this very count, and more layouts of it."""
+        found = self.baseline(measurement.nodeid)
         if not isinstance(found, Found) or found.baseline.denoised is None:
             return False
         if found.baseline.denoised.layouts == 1:
@@ -271,7 +203,7 @@ class Rulings:
 
     def _known_noise(self) -> set[str]:
         """What any test of this run has shown to be noise, now or when its baseline was made."""
-        return self._noise | self._moving
+        return self.baselines.noise | self._moving
 
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
@@ -345,8 +277,7 @@ class Rulings:
         """Record baselines whose test is gone, or not measured any more; returns their files."""
         gone = []
         # of what was read, the test is there
-        read = {self.store.path(nodeid) for nodeid in self._read}
-        for path, owner in self.store.list(read):
+        for path, owner in self.store.list(self.baselines.paths()):
             cause = cause_of(owner) if isinstance(owner, str) else None
             if isinstance(owner, str) and cause is not None:
                 gone.append(path)
@@ -360,25 +291,14 @@ def _urgency(result: TestResult) -> tuple[bool, Fraction]:
     return result.verdict is Verdict.regressed, abs(result.delta or Fraction(0))
 
 
-def _packed(record: Measurement | Baseline) -> bytes:
-    return zlib.compress(pickle.dumps(record, pickle.HIGHEST_PROTOCOL), 1)
-
-
-def _unpacked(packed: bytes, kind: type[Record]) -> Record:
-    record = pickle.loads(zlib.decompress(packed))
-    assert isinstance(record, kind)
-    return record
-
-
-def _is_steady(measurement: Measurement, limit: Limit) -> bool:
-    """Whether all counts of a test that is not deterministic are the same within the limit.
-
-    What differs between equal processes, in one layout, is no layout noise; nor is it in others.
-    """
-    profiles = (measurement.profile, *measurement.layouts)
-    unsteady = [name for name in measurement.unsteady if rule_of(name) is None]
-    own = [sum(each.rows.get(name, NOTHING).ir for name in unsteady) for each in profiles]
-    totals = [each.total for each in profiles[:2]]
-    totals += [profiles[0].total - own[0] + ir for ir in own]
-    least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
-    return judge_counts(Gated(least, most), limit) is Verdict.unchanged
+def _verdict(
+    measurement: Measurement, comparison: Comparison, limit: Limit, allocs: Limit | None
+) -> tuple[Verdict, bool]:
+    """The verdict, and whether there are more allocations than their limit allows."""
+    verdict = judge(comparison, limit)
+    if measurement.unsteady and not is_steady(measurement, limit):
+        verdict = Verdict.nondeterministic
+    passed = isinstance(comparison, Delta) and too_many_allocations(comparison, allocs)
+    if passed and verdict in (Verdict.unchanged, Verdict.improved):
+        verdict = Verdict.regressed
+    return verdict, passed

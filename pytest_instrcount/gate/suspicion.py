@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pytest_instrcount.gate.compare import Delta
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.profile import NOTHING
+from pytest_instrcount.counts.rules import rule_of
+from pytest_instrcount.gate.compare import Delta, Gated, GatedCount
+from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 
 
@@ -22,3 +26,17 @@ def may_have_moved(delta: Delta, limit: Limit) -> bool:
     return limit.exceeded(old.total, old.calls, most.numerator, most.denominator) or limit.undercut(
         old.total, old.calls, least.numerator, least.denominator
     )
+
+
+def is_steady(measurement: Measurement, limit: Limit) -> bool:
+    """Whether all counts of a test that is not deterministic are the same within the limit.
+
+    What differs between equal processes, in one layout, is no layout noise; nor is it in others.
+    """
+    profiles = (measurement.profile, *measurement.layouts)
+    unsteady = [name for name in measurement.unsteady if rule_of(name) is None]
+    own = [sum(each.rows.get(name, NOTHING).ir for name in unsteady) for each in profiles]
+    totals = [each.total for each in profiles[:2]]
+    totals += [profiles[0].total - own[0] + ir for ir in own]
+    least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
+    return judge_counts(Gated(least, most), limit) is Verdict.unchanged

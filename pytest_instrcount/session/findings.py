@@ -6,16 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.baselines import Baselines
 from pytest_instrcount.gate.call_rulings import CallRulings, TracedCount
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.calls import CallStore
+from pytest_instrcount.gate.store.ledger import COMMIT_DIGITS
+from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.host.account.current import timed
 from pytest_instrcount.host.account.once import Once
+from pytest_instrcount.report.trees import OF_TREES
 from pytest_instrcount.session.budgets import Budgets
+from pytest_instrcount.session.bundle import git_commit
 from pytest_instrcount.session.profiles import Keeper, joined_dumps
 from pytest_instrcount.session.replay import Place
 
@@ -106,3 +118,34 @@ class Findings:
         """Something is to be said below the table, once."""
         if self._said.first(line):
             self.notes.append(line)
+
+
+def find_with(
+    config: pytest.Config,
+    settings: Settings,
+    store: Store,
+    environment: Mapping[str, str],
+    keeper: Keeper,
+) -> Findings:
+    """Findings that are held against the baselines of a store."""
+    policy = Policy(
+        missing="fail" if settings.missing_fails else "note",
+        incomparable="fail" if settings.incomparable_fails else "warn",
+        improved=settings.improved,  # type: ignore[arg-type]
+        update=settings.policy if settings.update else None,  # type: ignore[arg-type]
+        strict=settings.strict,
+        allowed=settings.allow,
+    )
+    baselines = Baselines(store, settings.update)
+    rulings = Rulings(baselines, environment, policy, hold=settings.bundle is not None)
+    rulings.shard = Shard() if settings.shard else None
+    rulings.trees = any(kind in OF_TREES for kind, _ in settings.reports)
+    rulings.reason = settings.reason
+    if settings.reason:
+        rulings.commit = git_commit(config.rootpath).removesuffix("+")[:COMMIT_DIGITS]
+    return Findings(
+        rulings,
+        CallRulings(CallStore(store), policy),
+        Budgets(config.rootpath, Commands(config).measure),
+        keeper,
+    )

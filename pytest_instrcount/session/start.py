@@ -11,8 +11,8 @@ from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.names import own_key
-from pytest_instrcount.session.findings import Findings
-from pytest_instrcount.session.judge import Gate, find_with
+from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.judge import register_gate
 from pytest_instrcount.session.measure import Counting
 from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_header
 from pytest_instrcount.session.profiles import Keeper
@@ -43,7 +43,8 @@ def start_measuring(
     findings = find_with(config, settings, store, environment, keeper)
     watch(findings)
     selection = Selection(config)
-    gate = Gate(config, settings, findings, selection, bundler, header)
+    config.pluginmanager.register(selection, "instrcount-selection")
+    gate = register_gate(config, settings, findings, selection, bundler, header)
     counting = Counting(
         config,
         settings,
@@ -52,10 +53,8 @@ def start_measuring(
         findings,
         selection,
         gate.close,
-        say=gate.say,
+        say=gate.reporter.say,
     )
-    config.pluginmanager.register(selection, "instrcount-selection")
-    config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(counting, "instrcount-run")
     accounting = Accounting(config, settings, account)
     config.pluginmanager.register(accounting, "instrcount-account")

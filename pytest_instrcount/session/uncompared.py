@@ -11,8 +11,8 @@ import pytest
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.rulings import Result
 from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.report.causes import named
 from pytest_instrcount.session import replay

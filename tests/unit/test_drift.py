@@ -11,10 +11,12 @@ import pytest
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.gate.baselines import Baselines
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store, to_baseline
 from pytest_instrcount.session.drift import age_and_drift
 
@@ -53,7 +55,7 @@ class Repository:
 
     def said(self, ir: int) -> list[str]:
         result = TestResult(NODEID, Verdict.unchanged, ir, ir, Fraction(0), parse_limit("1%"))
-        rulings = Rulings(self.store, FACTS, Policy("note", "warn", "note", None))
+        rulings = Rulings(Baselines(self.store, False), FACTS, Policy("note", "warn", "note", None))
         rulings.results[NODEID] = result
         return age_and_drift(rulings)
 
@@ -65,7 +67,9 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_nothing_without_git(tmp_path: Path) -> None:
     """Neither an error nor a line."""
-    rulings = Rulings(Store(tmp_path, "cp311"), FACTS, Policy("note", "warn", "note", None))
+    rulings = Rulings(
+        Baselines(Store(tmp_path, "cp311"), False), FACTS, Policy("note", "warn", "note", None)
+    )
     rulings.results[NODEID] = TestResult(
         NODEID, Verdict.unchanged, 1, 1, Fraction(0), parse_limit("1%")
     )

@@ -11,10 +11,12 @@ import pytest
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree
+from pytest_instrcount.gate.baselines import Baselines
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.rulings import Policy, Rulings
+from pytest_instrcount.gate.policy import Policy
+from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store import baseline as files
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Store, to_baseline
 
@@ -36,7 +38,7 @@ def rulings(tmp_path: Path) -> Rulings:
         store.write(
             Baseline(**{name: getattr(made, name) for name in made.__slots__} | {"python": TREE})
         )
-    return Rulings(store, {}, Policy("note", "warn", "note", None))
+    return Rulings(Baselines(store, False), {}, Policy("note", "warn", "note", None))
 
 
 def alive(kind: type) -> int:
@@ -92,7 +94,7 @@ def test_a_first_update_stores_what_the_next_one_finds(tmp_path: Path) -> None:
     assert baseline.rows == usual
     store = Store(tmp_path, "cp")
     store.write(baseline)
-    rulings = Rulings(store, {}, Policy("note", "warn", "note", "all"))
+    rulings = Rulings(Baselines(store, True), {}, Policy("note", "warn", "note", "all"))
     rulings.rule(again, LIMIT)
     assert not list(rulings.unsettled())
 
@@ -109,6 +111,6 @@ def test_baselines_that_were_stored_anew_are_read_again(
         replace(measured(judged[-1]), total_ir=2000, rows={"a.c:f": Row(2000, 1)}), {}
     )
     rulings.store.write(other)
-    rulings.read_again(judged)
+    rulings.baselines.read_again(judged)
     result = rulings.rule(measured(judged[-1]), LIMIT)
     assert (result.verdict, result.baseline_ir) == (Verdict.improved, 2000)

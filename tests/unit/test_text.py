@@ -634,12 +634,11 @@ def test_measured_result_of_each_comparison() -> None:
     found = Found(to_baseline(old, {"glibc": "2.36"}))
 
     comparison = compare(new, found, {"glibc": "2.36"})
-    grown = measured_result(new, found, comparison, judge(comparison, LIMIT), LIMIT, written=True)
+    grown = measured_result(new, found, comparison, judge(comparison, LIMIT), LIMIT)
     assert (grown.verdict, grown.ir, grown.baseline_ir) == (Verdict.regressed, 1021, 1000)
     assert grown.delta == Fraction(41, 2000)
     assert grown.functions == (FunctionDelta("f", Fraction(41, 2), Fraction(1), Fraction(1)),)
     assert grown.packages_changed == (("p", "1", "2"),)
-    assert grown.written
 
     comparison = compare(new, found, {"glibc": "2.39"})
     other = measured_result(new, found, comparison, judge(comparison, LIMIT), LIMIT)

@@ -131,7 +131,7 @@ class Head:
                 self._measure(suspects, first_look=False)
             except InstrcountError as error:
                 raise pytest.UsageError(str(error)) from None
-            self._rulings.read_again(suspects)
+            self._rulings.baselines.read_again(suspects)
         self._say_what_is_missing()
         return result
 

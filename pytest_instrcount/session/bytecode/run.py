@@ -26,8 +26,8 @@ from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.bundle import Bundler
-from pytest_instrcount.session.findings import Findings
-from pytest_instrcount.session.judge import Gate, find_with
+from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.selection import Selection
@@ -78,9 +78,8 @@ def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence
         UNIT: "in the place of instructions: a rough local gate",
         "CPython": facts.python_version(),
     }
-    gate = Gate(config, settings, findings, selection, bundler, header)
     config.pluginmanager.register(selection, "instrcount-selection")
-    config.pluginmanager.register(gate, "instrcount-gate")
+    gate = register_gate(config, settings, findings, selection, bundler, header)
     config.pluginmanager.register(
         BytecodeRun(config, settings, findings, selection, gate), "instrcount-run"
     )

@@ -22,8 +22,8 @@ from pytest_instrcount.host.account.current import count, current
 from pytest_instrcount.host.account.timings import PhaseTime
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.against.sides import choose_sides, watch_sides
-from pytest_instrcount.session.findings import Findings
-from pytest_instrcount.session.judge import Gate, find_with
+from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_header
 from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.replay import Place
@@ -62,9 +62,8 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
     findings = find_with(config, settings, store, {}, keeper)
     watch_sides(config, settings, sys_path, findings, ahead=True)
     selection = Selection(config)
-    gate = Gate(config, settings, findings, selection, bundler, header)
+    gate = register_gate(config, settings, findings, selection, bundler, header)
     controller = Controller(config, settings, findings, selection, gate, sys_path)
-    config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(controller, "instrcount-run")
     accounting = Accounting(config, settings, account, "workers")
     config.pluginmanager.register(accounting, "instrcount-account")
@@ -128,7 +127,7 @@ class Controller:
             if message[0] == "read":
                 channel.send(pack(self._read(*message[1:])))
             elif message[0] == "say":
-                self._gate.say(f"{message[1]} ({worker})")
+                self._gate.reporter.say(f"{message[1]} ({worker})")
             else:
                 self._post.put((worker, message))
         except Exception as error:
@@ -162,8 +161,9 @@ class Controller:
             self._first = worker, hello
             rulings = self._findings.rulings
             rulings.environment = hello.environment
-            rulings.store = Store(self._settings.baseline_dir, safe_part(hello.key))
-            self._findings.calls.store = CallStore(rulings.store)
+            store = Store(self._settings.baseline_dir, safe_part(hello.key))
+            rulings.baselines.store = store
+            self._findings.calls.store = CallStore(store)
             return
         first, known = self._first
         differing = [

@@ -24,8 +24,7 @@ from pytest_instrcount.gate.store.baseline import Found, Missing, Store, found_i
 from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.gate.store.schema import OLDER
 from pytest_instrcount.host.account.current import current, get_counters
-from pytest_instrcount.session.findings import Findings
-from pytest_instrcount.session.judge import find_with
+from pytest_instrcount.session.findings import Findings, find_with
 from pytest_instrcount.session.measure import Counting
 from pytest_instrcount.session.prepare import make_header
 from pytest_instrcount.session.profiles import Keeper, joined_dumps

@@ -1,0 +1,85 @@
+"""The baselines of a run: each is read once, before the first test is measured."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
+from pytest_instrcount.gate.store.schema import OLDER
+
+Record = TypeVar("Record", Measurement, Baseline)
+
+
+def packed(record: Measurement | Baseline) -> bytes:
+    """A record in few bytes: a suite can have thousands of tests."""
+    return zlib.compress(pickle.dumps(record, pickle.HIGHEST_PROTOCOL), 1)
+
+
+def unpacked(data: bytes, kind: type[Record]) -> Record:
+    """The record that was `packed`."""
+    record = pickle.loads(zlib.decompress(data))
+    assert isinstance(record, kind)
+    return record
+
+
+@dataclass(slots=True)
+class Baselines:
+    """Reads the baselines of a store, each once; ``updating`` as of `Store.read`."""
+
+    store: Store
+    updating: bool
+    #: functions that are noise, by what baselines say that were read
+    noise: set[str] = field(default_factory=set)
+    _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
+    #: the one that was asked for last
+    _last: tuple[str, Found] | None = None
+
+    def get(self, nodeid: str) -> Missing | Found | InstrcountError:
+        """The baseline of a test; an error where its file cannot be read.
+
+        Raises InstrcountError where it is of an older format: so are all others.
+        """
+        if self._last is not None and self._last[0] == nodeid:
+            return self._last[1]
+        known = self._read.get(nodeid)
+        if known is None:
+            found = self._read_file(nodeid)
+            self._read[nodeid] = packed(found.baseline) if isinstance(found, Found) else found
+        else:
+            found = Found(unpacked(known, Baseline)) if isinstance(known, bytes) else known
+        if isinstance(found, Found):
+            self._last = nodeid, found
+        return found
+
+    def _read_file(self, nodeid: str) -> Missing | Found | InstrcountError:
+        try:
+            found = self.store.read(nodeid, updating=self.updating)
+        except InstrcountError as error:
+            if error.slug == OLDER:
+                raise
+            return error
+        if isinstance(found, Found) and found.baseline.denoised is not None:
+            self.noise.update(found.baseline.denoised.noise.functions)
+        return found
+
+    def read_again(self, nodeids: Iterable[str]) -> None:
+        """Read baselines that others have written anew."""
+        self._last = None
+        for nodeid in nodeids:
+            del self._read[nodeid]
+            self.get(nodeid)
+
+    def has(self, nodeid: str) -> bool:
+        """Whether a test that was asked for has a baseline that can be read."""
+        return isinstance(self._read[nodeid], bytes)
+
+    def paths(self) -> set[Path]:
+        """The files of all that were asked for."""
+        return {self.store.path(nodeid) for nodeid in self._read}
