@@ -147,7 +147,7 @@ def measured_result(
     if known is None:
         return result
     result = replace(result, denoised_ir=gated.new.ir, denoised_baseline_ir=gated.old.ir)
-    return _with_layouts(result, known, comparison.old.calls)
+    return with_layouts(result, known, comparison.old.calls)
 
 
 def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
@@ -156,23 +156,18 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
     if known is None or result.denoised_ir is not None:
         return result
     result = replace(result, denoised_ir=baseline.compared_ir)
-    return _with_layouts(result, known, baseline.calls)
+    return with_layouts(result, known, baseline.calls)
 
 
-def _with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
+def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
     """With what the baseline's layouts of memory say of noise."""
     return replace(
         result,
         spread=known.spread,
-        ends=ends_of(known, calls),
+        ends=(Fraction(known.low, calls), Fraction(known.high, calls)),
         detects=known.detects,
         floor=known.floor,
     )
-
-
-def ends_of(known: Denoised, calls: int) -> tuple[Fraction, Fraction]:
-    """The least and the most that layouts counted, per call."""
-    return Fraction(known.low, calls), Fraction(known.high, calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _CONSTANT = Fraction(1, 40)
 
 _LARGEST_SIZE = 10**12
 _LARGEST_EXPONENT = 10
-_SPELLED = re.compile(r"(?:(?P<n>n)(?:\^(?P<power>[0-9]+(?:\.[0-9]+)?))?)?(?P<log>logn)?")
+_SPELLED = re.compile(r"1|(?:(?P<n>n)(?:\^(?P<power>[0-9]+(?:\.[0-9]+)?))?)?(?P<log>logn)?")
 _NOT_INFINITE = 1e9
 _WRITE_CLASS = 'write a class of growth, like "n", "n log n", "n^2" or "n^1.5"'
 _WRITE_SIZES = (
@@ -101,13 +101,11 @@ def parse_growth(given: object) -> Growth:
     """
     if isinstance(given, Growth):
         return given
-    if type(given) is int and given == 1:
-        given = "1"
+    if type(given) is int:
+        given = str(given)
     if not isinstance(given, str) or len(given) > 40:
         raise ValueError(_WRITE_CLASS)
     text = re.sub(r"[\s()*]", "", given.lower().replace("**", "^").removeprefix("o("))
-    if text == "1":
-        return Growth(Fraction(0), 0)
     match = _SPELLED.fullmatch(text)
     if match is None or not text:
         raise ValueError(_WRITE_CLASS)

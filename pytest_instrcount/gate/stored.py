@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.cause import cause_of
 from pytest_instrcount.gate.compare import (
+    Difference,
     Gated,
     GatedCount,
     differing,
@@ -17,7 +19,7 @@ from pytest_instrcount.gate.compare import (
 )
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.records import TestResult, ends_of
+from pytest_instrcount.gate.records import TestResult, with_layouts
 from pytest_instrcount.gate.store.baseline import Baseline
 
 
@@ -27,12 +29,8 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
     Each was denoised for itself: what the one took for noise and the other did not is part of the
     growth. So no less is told apart than the coarser of the two tells.
     """
-    differences = differing(old.environment, new.environment) + differing(way_of(old), way_of(new))
-    known = None
-    if old.denoised is not None and new.denoised is not None:
-        known = old.denoised
-        rules = str(known.noise.rules), str(new.denoised.noise.rules)
-        differences += (("rules", *rules),) if rules[0] != rules[1] else ()
+    known = old.denoised if new.denoised is not None else None
+    differences = _differences(old, new)
     result = TestResult(
         nodeid=new.nodeid,
         verdict=Verdict.incomparable,
@@ -41,36 +39,50 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         delta=None,
         limit=limit,
         calls=new.calls,
-        spread=None if known is None else known.spread,
-        ends=None if known is None else ends_of(known, old.calls),
-        detects=None if known is None else known.detects,
-        floor=None if known is None else known.floor,
         tree=old.python,
         differences=differences,
         cause=cause_of(differences) if differences else None,
         packages_changed=differing(old.packages, new.packages),
     )
+    if known is not None:
+        result = with_layouts(result, known, old.calls)
     if differences:
         return result
     gated = _gated(old, new)
-    trees = old.python, new.python
-    blame = None
-    if trees[0] is not None and trees[1] is not None and trees[0].how == trees[1].how:
-        blame = find_blame(trees[0], trees[1])
+    if known is not None:
+        counts = gated.new.ir, gated.old.ir
+        result = replace(result, denoised_ir=counts[0], denoised_baseline_ir=counts[1])
     return replace(
         result,
         verdict=judge_counts(gated, limit),
         delta=gated.fraction,
-        denoised_ir=None if known is None else gated.new.ir,
-        denoised_baseline_ir=None if known is None else gated.old.ir,
         functions=function_deltas(old, new),
         work=(
             added_work(old.work, old.calls, new.work, new.calls)
             if old.inclusive and new.inclusive
             else ()
         ),
-        python=blame,
+        python=_blame(old.python, new.python),
     )
+
+
+def _differences(old: Baseline, new: Baseline) -> tuple[Difference, ...]:
+    """Why they cannot be compared: facts of the environment, and how they were measured."""
+    rules = [
+        {} if each is None else {"rules": str(each.noise.rules)}
+        for each in (old.denoised, new.denoised)
+    ]
+    return (
+        *differing(old.environment, new.environment),
+        *differing(way_of(old), way_of(new)),
+        *(differing(*rules) if all(rules) else ()),
+    )
+
+
+def _blame(old: CallTree | None, new: CallTree | None) -> PythonBlame | None:
+    if old is None or new is None or old.how != new.how:
+        return None
+    return find_blame(old, new)
 
 
 def _gated(old: Baseline, new: Baseline) -> Gated:

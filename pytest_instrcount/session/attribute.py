@@ -94,29 +94,25 @@ class Blaming:
             f"instrcount: measuring {number} test{'' if number == 1 else 's'} by Python function "
             f"({TRACER if reason else TRAMPOLINES})"
         )
-        hows = {order.nodeid: how for order, how in orders}
-        by_tracer = [order for order, how in orders if reason or how == TRACER]
-        by_trampolines = [order for order, how in orders if not reason and how != TRACER]
-        for order, answer in self._ask(by_trampolines, TRAMPOLINES, glance_of):
-            if isinstance(answer, CallTree):
-                yield order.nodeid, answer
-            elif TRAMPOLINES in (self._how, hows[order.nodeid]):
-                # against a tree of trampolines, one of the tracer is of no use
-                self._note(order, answer)
-            else:
-                by_tracer.append(order)
-        for order, answer in self._ask(by_tracer, TRACER, glance_of):
-            if isinstance(answer, CallTree):
-                yield order.nodeid, answer
-            else:
-                self._note(order, answer)
-
-    def _note(self, order: Order, why: str) -> None:
-        self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
+        for_tracer = {order.nodeid for order, how in orders if reason or how == TRACER}
+        # against a tree of trampolines, one of the tracer is of no use
+        last = {order.nodeid for order, how in orders if TRAMPOLINES in (self._how, how)}
+        for how in (TRAMPOLINES, TRACER):
+            chosen = [
+                order for order, _ in orders if (order.nodeid in for_tracer) == (how == TRACER)
+            ]
+            for nodeid, answer in self._ask(chosen, how, glance_of):
+                if isinstance(answer, CallTree):
+                    yield nodeid, answer
+                elif how == TRACER or nodeid in last:
+                    why = f"no Python function is named: {answer} [no-trampolines]"
+                    self.notes.append(f"{nodeid}: {why}")
+                else:
+                    for_tracer.add(nodeid)
 
     def _ask(
         self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
-    ) -> Generator[tuple[Order, CallTree | str], None, None]:
+    ) -> Generator[tuple[str, CallTree | str], None, None]:
         """One at a time: a tree that was not folded yet is large."""
         if not orders:
             return
@@ -128,7 +124,10 @@ class Blaming:
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
             for number, order in enumerate(orders, first):
-                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
+                yield (
+                    order.nodeid,
+                    _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer),
+                )
         finally:
             zygote.end()
 

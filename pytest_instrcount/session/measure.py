@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,39 +11,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount.callgrind import facts
-from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.inside.offspring import describe_offspring
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteFailed
-from pytest_instrcount.config.commands import Commands
-from pytest_instrcount.config.compat import has_setups
+from pytest_instrcount.callgrind.zygote import Order, Zygote, ZygoteFailed
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
-from pytest_instrcount.counts.work import can_count_allocations
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.fixtures.benchmark.hooks import group_of
-from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.host.account.current import count, current, timed
-from pytest_instrcount.host.account.records import MeasurementRecord
-from pytest_instrcount.report.words import percent
-from pytest_instrcount.session import replay
+from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.session.answers import (
     Heartbeat,
-    collector_paused,
     is_lost,
     measure_layouts,
-    measurement_of,
     order_for,
 )
 from pytest_instrcount.session.clocks import OtherClocks
 from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.outcomes import Outcomes, know_why_left
 from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.plugins import consult
 from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.selection import Selection
-from pytest_instrcount.session.teardown import finalise, noting_interruption
-from pytest_instrcount.session.uncompared import Left, outcome_of, run_natively, why_skipped
+from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
 from pytest_instrcount.session.zygote import Surroundings, start_zygote
 
 if TYPE_CHECKING:
@@ -93,16 +79,12 @@ class Counting:
         self._ready = ready
         self._jobs = jobs or facts.core_count()
         self._native = bool(config.option.usepdb or config.option.trace)
-        self._commands = Commands(config)
-        self._packages = facts.Packages()
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
         self._numbers: dict[str, int] = {}
         self._chosen: dict[str, Settings] = {}
         self._items: dict[str, pytest.Function] = {}
         self._passed: set[str] = set()
-        #: why the test was skipped that ran just now
-        self._skipped: str | None = None
         self._owner = os.getpid()
 
     # Plan.
@@ -114,6 +96,7 @@ class Counting:
         self._settings, rulings.environment = consult(
             self._config, self._settings, rulings.environment
         )
+        self._outcomes = Outcomes(self._config, self._settings, self._findings)
         self._ready()
         if self._native:
             self._findings.note(
@@ -248,10 +231,7 @@ class Counting:
         from pytest_instrcount.session.attribute import Blaming
 
         blaming = Blaming(
-            self._start_zygote,
-            self._settings.blame,
-            self._valgrind,
-            self._config.rootpath,
+            self._start_zygote, self._settings.blame, self._valgrind, self._config.rootpath
         )
         heartbeat = Heartbeat(self._say, total=len(orders))
         with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
@@ -282,140 +262,12 @@ class Counting:
         except ZygoteFailed as error:
             self.end()
             raise pytest.UsageError(str(error)) from None
-        if isinstance(answer, Problem):
-            self._report_problem(item, answer)
-        else:
-            self._report_result(item, answer)
+        skipped = self._outcomes.take(item, self._chosen[item.nodeid], answer)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        self._know_why_left(item, nextitem)
-        self._finalise_neighbours(item, nextitem)
+        if skipped is not None:
+            know_why_left(self._findings, item, nextitem, skipped)
+        end_neighbours(item, nextitem)
         return True
-
-    def _report_problem(self, item: pytest.Item, problem: Problem) -> None:
-        limit = self._chosen[item.nodeid].max_delta
-        self._findings.fail(item.nodeid, limit, problem.why.partition("\n")[0])
-        text = f"instrcount: {problem.why} [{problem.slug}]"
-        if problem.detail:
-            text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
-        remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
-        chosen = self._chosen[item.nodeid].timeout
-        if problem.slug == "timeout" and chosen != self._settings.timeout:
-            remedy += "    (timeout= in its marker wins)"
-        text += f"\n  fix: {remedy}" if remedy else ""
-        self._note_measured(item, text, problem=problem.slug)
-        replay.log_reports(item.ihook, replay.error_reports(item, text), [])
-
-    def _note_measured(
-        self,
-        item: pytest.Item,
-        text: str = "",
-        *,
-        problem: str = "",
-        result: TestResult | None = None,
-    ) -> None:
-        """A record for the account: of a count, or of why there is none."""
-        account = current()
-        if account is None:
-            return
-        seconds = account.seconds_of(item.nodeid)
-        why = text.partition("\n")[0].removeprefix("instrcount: ")
-        record = MeasurementRecord(item.nodeid, problem=problem, why=why, seconds=seconds)
-        if result is not None:
-            verdict, calls = str(result.verdict), result.calls
-            record = replace(record, ir=result.ir, calls=calls, verdict=verdict)
-        account.measured(record, text)
-
-    def _report_result(self, item: pytest.Item, result: Message) -> None:
-        reports = replay.load_reports(self._config, result)
-        replay.repeat_warnings(self._config, result["warnings"])
-        properties: list[tuple[str, object]] = []
-        group = result["group"] or group_of(item)
-        if group is not None:
-            self._findings.set_group(item.nodeid, group)
-        if result["extra_info"]:
-            self._findings.set_extra_info(item.nodeid, result["extra_info"])
-        remarks = list(result["remarks"])
-        if result["offspring"] is not None:
-            remarks.append(describe_offspring(result["offspring"]))
-        if result["threads"]:
-            alive = "; ".join(result["threads"])
-            remarks.append(f"threads were alive, so it had a process of its own: {alive}")
-        if result["beside"]:
-            alive = "; ".join(result["beside"])
-            remarks.append(
-                f"counted without threads that are alive now, as its baseline was: {alive}"
-            )
-        self._findings.remark(item.nodeid, remarks)
-        if result["unused"]:
-            why = "never calls benchmark, so nothing was measured"
-            self._findings.note(f"{item.nodeid}: {why}")
-            self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
-        # A test that failed or was skipped gets no verdict, whatever it had counted by then.
-        elif replay.passed(reports) and "ended" not in result:
-            problem = result["problem"]
-            if not problem and result["counted"] is None:
-                problem = "the process that counts it was killed"
-            what, line, rest = problem.partition("\n")
-            text = f"instrcount: {what} [not-measured]{line}{rest}" if problem else ""
-            slug = "not-measured"
-            try:
-                with collector_paused():
-                    properties = [] if problem else self._rule(item, result)
-            except InstrcountError as error:
-                text, slug = str(error), error.slug
-            if text:
-                self._note_measured(item, text, problem=slug)
-                limit = self._chosen[item.nodeid].max_delta
-                self._findings.fail(item.nodeid, limit, text.removeprefix("instrcount: "))
-                reports = replay.add_error(item, reports, text)
-        elif outcome_of(reports) == "skipped":
-            self._skipped = why_skipped(reports)
-        replay.show_output(self._config, reports, result["shown"])
-        replay.log_reports(item.ihook, reports, properties)
-        replay.end_session_as(result)
-
-    def _know_why_left(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too."""
-        skipped, self._skipped = self._skipped, None
-        if skipped is None:
-            return
-        natively = run_natively(item, nextitem)
-        cause = None if natively == "skipped" else Cause.skipped
-        said = f"{skipped}\nnatively it has {natively}"
-        self._findings.leave(item.nodeid, Left(cause, said))
-
-    def _rule(self, item: pytest.Item, result: Message) -> list[tuple[str, object]]:
-        """Compare what was counted with the baseline; returns the properties for JUnit."""
-        baseline = self._findings.rulings.baseline(item.nodeid)
-        if isinstance(baseline, InstrcountError):
-            raise baseline
-        self._findings.keep(item.nodeid, result)
-        measurement = measurement_of(
-            item.nodeid,
-            result,
-            self._packages,
-            self._findings.rulings.environment["valgrind"],
-        )
-        limits = self._limits_of(item.nodeid)
-        if limits[1] is not None and not can_count_allocations(measurement.profile):
-            raise InstrcountError(
-                "allocations",
-                "this Python has no symbols, so its allocations cannot all be counted",
-                "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
-                "max_allocs_delta out",
-            )
-        if once := result.get("once"):
-            self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
-        ruling = self._findings.rule(measurement, *limits)
-        self._note_measured(item, result=ruling)
-        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
-        return [("instrcount.ir", ruling.ir), *delta]
-
-    def _finalise_neighbours(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """End what native tests before this one have set up and the next one does not share."""
-        report = finalise(item, nextitem) if has_setups(item.session) else None
-        if report is not None:
-            item.ihook.pytest_runtest_logreport(report=report)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.config.compat import end_setups
+from pytest_instrcount.config.compat import end_setups, has_setups
 from pytest_instrcount.session.findings import Findings
 
 
@@ -29,3 +29,10 @@ def finalise(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
     if call.excinfo is None:
         return None
     return item.ihook.pytest_runtest_makereport(item=item, call=call)
+
+
+def end_neighbours(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After a test that ran elsewhere: end what native tests have set up and the next does not share."""
+    report = finalise(item, nextitem) if has_setups(item.session) else None
+    if report is not None:
+        item.ihook.pytest_runtest_logreport(report=report)

@@ -587,7 +587,7 @@ def test_no_row_is_negative(column: int) -> None:
     rows["(other)"][column] = -5
     if column == 0:
         rows["_json.c:encoder_listencode_obj"][0] += was + 5
-    with pytest.raises(InstrcountError, match=r"other.*is not 3 counts"):
+    with pytest.raises(InstrcountError, match=r"other.*is not an integer from 0"):
         parse_baseline(edited(functions=rows), Path("x"))
 
 

@@ -11,6 +11,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Put, Store, read_text, write_text
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, printable, remeasure, shown_path
 from pytest_instrcount.gate.store.schema import check_text, damaged
+from pytest_instrcount.gate.store.values import Invalid, counts_of, object_of, text_of, texts_of
 from pytest_instrcount.host.files import replace_file
 
 #: The version of the files that is written.
@@ -99,20 +100,15 @@ def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
     """
     test = nodeid or ""
     found = check_text(text, path, SCHEMA, test)
-    if found.keys() != _KEYS:
-        raise damaged(path, "it has other keys than a table of calls", test)
-    owner, facts = found["nodeid"], found["environment"]
-    calls, memory = found["calls"], found["memory"]
-    if not isinstance(owner, str) or not all(isinstance(v, dict) for v in (facts, calls, memory)):
-        raise damaged(path, "a value has the wrong type", test)
-    assert isinstance(facts, dict)
-    assert isinstance(calls, dict)
-    assert isinstance(memory, dict)
-    numbers = (*calls.values(), *memory.values())
-    if not all(type(number) is int and 0 <= number < 2**63 for number in numbers):
-        raise damaged(path, "a number of calls or bytes is none", test)
-    if not all(isinstance(value, str) for value in facts.values()):
-        raise damaged(path, "a fact is not a text", test)
+    try:
+        known = object_of(found, "it", _KEYS)
+        owner, facts = (
+            text_of(known["nodeid"], "nodeid"),
+            texts_of(known["environment"], "environment"),
+        )
+        calls, memory = (counts_of(known[key], key) for key in ("calls", "memory"))
+    except Invalid as error:
+        raise damaged(path, printable(str(error)[:200]), test) from None
     if nodeid is not None and owner != nodeid:
         raise InstrcountError(
             "baseline-mismatch",

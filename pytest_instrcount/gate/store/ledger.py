@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from pytest_instrcount.gate.store.values import Invalid, count_of, list_of, object_of, text_of
 
 #: Entries that are kept, the newest.
 MOST_ENTRIES = 10
@@ -64,25 +66,17 @@ def ledger_values(ledger: Sequence[Entry]) -> list[dict[str, object]]:
 
 def parse_ledger(found: object) -> tuple[Entry, ...]:
     """Read plain values. Raises ValueError for what `ledger_values` does not make."""
-    if not isinstance(found, list) or not 1 <= len(found) <= MOST_ENTRIES:
-        raise ValueError(f"ledger is not a list of 1 to {MOST_ENTRIES} entries")
-    return tuple(map(_parse_entry, found))
+    return tuple(map(_parse_entry, list_of(found, "ledger", MOST_ENTRIES)))
 
 
 def _parse_entry(found: object) -> Entry:
-    if not isinstance(found, dict) or found.keys() != {"old", "new", "reason", "commit"}:
-        raise ValueError("ledger: an entry is not an object with the right keys")
-    entry = Entry(_count(found, "old"), _count(found, "new") or 0, found["reason"], found["commit"])
-    texts = (entry.reason, LONGEST_REASON), (entry.commit, COMMIT_DIGITS)
-    if found["new"] is None or not all(
-        isinstance(text, str) and len(text) <= longest for text, longest in texts
-    ):
-        raise ValueError("ledger: an entry has a value of the wrong type or length")
-    return entry
-
-
-def _count(found: Mapping[str, object], key: str) -> int | None:
-    value = found[key]
-    if value is not None and (type(value) is not int or not 0 <= value < 2**63):
-        raise ValueError(f"ledger: {key} is not a count")
-    return value if isinstance(value, int) else None
+    entry = object_of(found, "ledger: an entry", ("old", "new", "reason", "commit"))
+    texts = [text_of(entry[key], f"ledger: {key}") for key in ("reason", "commit")]
+    if len(texts[0]) > LONGEST_REASON or len(texts[1]) > COMMIT_DIGITS:
+        raise Invalid("ledger: a text is too long")
+    old = entry["old"]
+    return Entry(
+        None if old is None else count_of(old, "ledger: old"),
+        count_of(entry["new"], "ledger: new"),
+        *texts,
+    )

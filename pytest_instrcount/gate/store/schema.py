@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows
@@ -25,10 +26,13 @@ from pytest_instrcount.gate.store.names import printable, remeasure, shown_path
 from pytest_instrcount.gate.store.values import (
     LARGEST_COUNT,
     Invalid,
-    count_in,
+    count_of,
+    counts_of,
+    list_of,
     load,
-    text_in,
-    texts_in,
+    object_of,
+    text_of,
+    texts_of,
 )
 
 #: The only version that is read and written.
@@ -237,10 +241,8 @@ def check_text(
             f"resolve the conflict in git, or {remeasure(path, nodeid)}",
         )
     try:
-        found = load(text)
-        if not isinstance(found, dict):
-            raise Invalid("not a JSON object")
-        schema = count_in(found, "schema", least=1)
+        found = object_of(load(text), "it")
+        schema = count_of(found.get("schema"), "schema", least=1)
     except (ValueError, RecursionError) as error:
         raise damaged(path, printable(str(error)[:200]), nodeid) from None
     if schema > newest:
@@ -271,76 +273,65 @@ def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
     )
 
 
-def _validated(found: dict[str, object]) -> Baseline:
-    if found.keys() != _KEYS:
-        odd = sorted(str(key) for key in found.keys() ^ _KEYS)
-        raise Invalid(f"missing or unknown keys: {', '.join(ascii(key) for key in odd[:5])}")
-    isolation = text_in(found, "isolation")
+def _validated(text: dict[str, object]) -> Baseline:
+    found = object_of(text, "it", _KEYS)
+    isolation = text_of(found["isolation"], "isolation")
     if isolation not in ISOLATIONS:
         raise Invalid(f"isolation is {ascii(isolation)[:40]}")
-    total_ir, calls = count_in(found, "total_ir"), count_in(found, "calls", least=1)
-    if count_in(found, "ir") != per_call(total_ir, calls):
+    total_ir, calls = (
+        count_of(found[key], key, least) for key, least in (("total_ir", 0), ("calls", 1))
+    )
+    if count_of(found["ir"], "ir") != per_call(total_ir, calls):
         raise Invalid("ir is not total_ir / calls")
     numbers = _functions(found["functions"], total_ir)
     return Baseline(
-        nodeid=text_in(found, "nodeid"),
+        nodeid=text_of(found["nodeid"], "nodeid"),
         total_ir=total_ir,
         calls=calls,
-        warmup=count_in(found, "warmup"),
+        warmup=count_of(found["warmup"], "warmup"),
         isolation=isolation,
         rows={name: Row(*each[:2]) for name, each in numbers.items()},
         inclusive={name: each[2] for name, each in numbers.items()},
-        environment=texts_in(found, "environment"),
-        packages=texts_in(found, "packages"),
+        environment=texts_of(found["environment"], "environment"),
+        packages=texts_of(found["packages"], "packages"),
         denoised=None if found["denoised"] is None else parse_denoised(found["denoised"], total_ir),
-        python=_tree(found["python"]),
-        work=_work(found["work"]),
+        python=None if found["python"] is None else _tree(found["python"]),
+        work=counts_of(found["work"], "work"),
         ledger=() if found["ledger"] == [] else parse_ledger(found["ledger"]),
     )
 
 
-def _work(found: object) -> dict[str, int]:
-    if not isinstance(found, dict):
-        raise Invalid("work is not an object")
-    return {str(kind): count_in(found, kind) for kind in found}
-
-
-def _tree(found: object) -> CallTree | None:
-    if found is None:
-        return None
-    if not isinstance(found, dict) or found.keys() != {"how", "calls", "rows"}:
-        raise Invalid("python is not an object with the right keys")
-    how, rows = found["how"], found["rows"]
-    if how not in UNITS or not isinstance(rows, list) or not rows:
+def _tree(found: object) -> CallTree:
+    parts = object_of(found, "python", ("how", "calls", "rows"))
+    how = text_of(parts["how"], "python: how")
+    rows: list[Any] = list_of(parts["rows"], "python: rows")
+    if how not in UNITS or not rows:
         raise Invalid("python: how or rows")
     try:
-        for depth, name, *numbers in rows:
-            if not isinstance(name, str) or [*map(type, (depth, *numbers))] != [int, int, int]:
-                raise ValueError
+        for depth, name, *numbers in rows:  # else TypeError
+            text_of(name, "its name")
+            if [*map(type, (depth, *numbers))] != [int, int, int]:
+                raise Invalid("not 3 integers")
             if not all(-LARGEST_COUNT <= number <= LARGEST_COUNT for number in numbers):
-                raise ValueError("a count beyond 2^63")
-        return CallTree.from_rows(how, count_in(found, "calls", least=1), rows)
+                raise Invalid("a count beyond 2^63")
+        return CallTree.from_rows(how, count_of(parts["calls"], "calls", least=1), rows)
     except (TypeError, ValueError) as error:
-        raise Invalid(f"python: a row is wrong {error}".rstrip()) from None
+        raise Invalid(f"python: a row is wrong: {error}") from None
 
 
 def _functions(found: object, total_ir: int) -> dict[str, list[int]]:
     """Function -> own count, calls, and the count with all that it called."""
-    if not isinstance(found, dict):
-        raise Invalid("functions is not an object")
-    numbers = {str(name): _numbers(name, value) for name, value in found.items()}
+    numbers = {name: _numbers(name, value) for name, value in object_of(found, "functions").items()}
     if sum(own for own, _, _ in numbers.values()) != total_ir:
         raise Invalid("functions do not add up to total_ir")
     return numbers
 
 
 def _numbers(name: str, value: object) -> list[int]:
-    if (
-        isinstance(value, list)
-        and len(value) == 3
-        and all(type(one) is int and 0 <= one <= LARGEST_COUNT for one in value)
-    ):
-        if value[2] < value[0]:
-            raise Invalid(f"functions: {ascii(name)[:60]} is less with what it called than alone")
-        return value
-    raise Invalid(f"functions: {ascii(name)[:60]} is not 3 counts")
+    what = f"functions: {ascii(name)[:60]}"
+    numbers = [count_of(one, what) for one in list_of(value, what)]
+    if len(numbers) != 3:
+        raise Invalid(f"{what} is not 3 counts")
+    if numbers[2] < numbers[0]:
+        raise Invalid(f"{what} is less with what it called than alone")
+    return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection
 
 #: The largest number that is read.
 LARGEST_COUNT = 2**63 - 1
@@ -39,25 +39,42 @@ def load(text: str) -> object:
     )
 
 
-def count_in(found: Mapping[str, object], key: str, least: int = 0) -> int:
-    """The count under a key. Raises Invalid."""
-    value = found.get(key)
+def count_of(value: object, what: str, least: int = 0) -> int:
+    """A value that is a count. Raises Invalid with ``what`` it is."""
     if type(value) is not int or not least <= value <= LARGEST_COUNT:  # a bool is no count
-        raise Invalid(f"{key} is not an integer from {least} to 2^63")
+        raise Invalid(f"{what} is not an integer from {least} to 2^63")
     return value
 
 
-def text_in(found: Mapping[str, object], key: str) -> str:
-    """The text under a key. Raises Invalid."""
-    value = found[key]
+def text_of(value: object, what: str) -> str:
+    """A value that is a text. Raises Invalid."""
     if not isinstance(value, str):
-        raise Invalid(f"{key} is not a text")
+        raise Invalid(f"{what} is not a text")
     return value
 
 
-def texts_in(found: Mapping[str, object], key: str) -> dict[str, str]:
-    """The object of texts under a key. Raises Invalid."""
-    value = found[key]
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        raise Invalid(f"{key} is not an object of texts")
-    return {str(name): str(one) for name, one in value.items()}
+def list_of(value: object, what: str, most: int | None = None) -> list[object]:
+    """A value that is a list, of ``most`` entries. Raises Invalid."""
+    if not isinstance(value, list) or (most is not None and not 0 < len(value) <= most):
+        raise Invalid(f"{what} is not a list" + (f" of 1 to {most} entries" if most else ""))
+    return value
+
+
+def object_of(value: object, what: str, keys: Collection[str] | None = None) -> dict[str, object]:
+    """A value that is an object, with these keys and no others. Raises Invalid."""
+    if not isinstance(value, dict):
+        raise Invalid(f"{what} is not an object")
+    if keys is not None and value.keys() != set(keys):
+        odd = sorted(ascii(str(key)) for key in value.keys() ^ set(keys))
+        raise Invalid(f"{what}: missing or unknown keys: {', '.join(odd[:5])}")
+    return {str(key): one for key, one in value.items()}
+
+
+def texts_of(value: object, what: str) -> dict[str, str]:
+    """A value that is an object of texts. Raises Invalid."""
+    return {key: text_of(one, f"{what}: {key}") for key, one in object_of(value, what).items()}
+
+
+def counts_of(value: object, what: str) -> dict[str, int]:
+    """A value that is an object of counts. Raises Invalid."""
+    return {key: count_of(one, f"{what}: {key}") for key, one in object_of(value, what).items()}

@@ -1,0 +1,174 @@
+"""What a test under Valgrind has answered: its reports, its count, and the verdict on that."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from pytest_instrcount.callgrind import facts
+from pytest_instrcount.callgrind.channel import Message
+from pytest_instrcount.callgrind.inside.offspring import describe_offspring
+from pytest_instrcount.callgrind.zygote import Problem
+from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.counts.work import can_count_allocations
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.fixtures.benchmark.hooks import group_of
+from pytest_instrcount.gate.cause import Cause
+from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.host.account.current import current
+from pytest_instrcount.host.account.records import MeasurementRecord
+from pytest_instrcount.report.words import percent
+from pytest_instrcount.session import replay
+from pytest_instrcount.session.answers import collector_paused, measurement_of
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.uncompared import Left, outcome_of, run_natively, why_skipped
+
+#: The slug of an error with a test that has no count.
+_NOT_MEASURED = "not-measured"
+#: Threads in an answer, by key, and what they mean.
+_ALIVE = {
+    "threads": "threads were alive, so it had a process of its own",
+    "beside": "counted without threads that are alive now, as its baseline was",
+}
+
+
+class Outcomes:
+    """Tells pytest what became of each test, and the findings what was counted."""
+
+    def __init__(self, config: pytest.Config, settings: Settings, findings: Findings) -> None:
+        self._config = config
+        self._settings = settings
+        self._findings = findings
+        self._commands = Commands(config)
+        self._packages = facts.Packages()
+
+    def take(self, item: pytest.Item, chosen: Settings, answer: Message | Problem) -> str | None:
+        """Report a test, whose own settings are ``chosen``; returns why it was skipped, if it was."""
+        if isinstance(answer, Problem):
+            self._report_problem(item, chosen, answer)
+            return None
+        reports = replay.load_reports(self._config, answer)
+        replay.repeat_warnings(self._config, answer["warnings"])
+        group = answer["group"] or group_of(item)
+        if group is not None:
+            self._findings.set_group(item.nodeid, group)
+        if answer["extra_info"]:
+            self._findings.set_extra_info(item.nodeid, answer["extra_info"])
+        self._findings.remark(item.nodeid, _remarks_of(answer))
+        properties: list[tuple[str, object]] = []
+        skipped = None
+        if answer["unused"]:
+            why = "never calls benchmark, so nothing was measured"
+            self._findings.note(f"{item.nodeid}: {why}")
+            self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
+        # A test that failed or was skipped gets no verdict, whatever it had counted by then.
+        elif replay.passed(reports) and "ended" not in answer:
+            text, slug = _problem_of(answer), _NOT_MEASURED
+            try:
+                with collector_paused():
+                    properties = [] if text else self._rule(item, chosen, answer)
+            except InstrcountError as error:
+                text, slug = str(error), error.slug
+            if text:
+                self._note_measured(item, text, problem=slug)
+                why = text.removeprefix("instrcount: ")
+                self._findings.fail(item.nodeid, chosen.max_delta, why)
+                reports = replay.add_error(item, reports, text)
+        elif outcome_of(reports) == "skipped":
+            skipped = why_skipped(reports)
+        replay.show_output(self._config, reports, answer["shown"])
+        replay.log_reports(item.ihook, reports, properties)
+        replay.end_session_as(answer)
+        return skipped
+
+    def _report_problem(self, item: pytest.Item, chosen: Settings, problem: Problem) -> None:
+        self._findings.fail(item.nodeid, chosen.max_delta, problem.why.partition("\n")[0])
+        text = f"instrcount: {problem.why} [{problem.slug}]"
+        if problem.detail:
+            text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
+        remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
+        if problem.slug == "timeout" and chosen.timeout != self._settings.timeout:
+            remedy += "    (timeout= in its marker wins)"
+        text += f"\n  fix: {remedy}" if remedy else ""
+        self._note_measured(item, text, problem=problem.slug)
+        replay.log_reports(item.ihook, replay.error_reports(item, text), [])
+
+    def _note_measured(
+        self,
+        item: pytest.Item,
+        text: str = "",
+        *,
+        problem: str = "",
+        result: TestResult | None = None,
+    ) -> None:
+        """A record for the account: of a count, or of why there is none."""
+        account = current()
+        if account is None:
+            return
+        seconds = account.seconds_of(item.nodeid)
+        why = text.partition("\n")[0].removeprefix("instrcount: ")
+        record = MeasurementRecord(item.nodeid, problem=problem, why=why, seconds=seconds)
+        if result is not None:
+            verdict, calls = str(result.verdict), result.calls
+            record = replace(record, ir=result.ir, calls=calls, verdict=verdict)
+        account.measured(record, text)
+
+    def _rule(
+        self, item: pytest.Item, chosen: Settings, answer: Message
+    ) -> list[tuple[str, object]]:
+        """Compare what was counted with the baseline; returns the properties for JUnit."""
+        baseline = self._findings.rulings.baseline(item.nodeid)
+        if isinstance(baseline, InstrcountError):
+            raise baseline
+        self._findings.keep(item.nodeid, answer)
+        measurement = measurement_of(
+            item.nodeid,
+            answer,
+            self._packages,
+            self._findings.rulings.environment["valgrind"],
+        )
+        if chosen.max_allocs_delta is not None and not can_count_allocations(measurement.profile):
+            raise InstrcountError(
+                "allocations",
+                "this Python has no symbols, so its allocations cannot all be counted",
+                "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
+                "max_allocs_delta out",
+            )
+        if once := answer.get("once"):
+            self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
+        ruling = self._findings.rule(measurement, chosen.max_delta, chosen.max_allocs_delta)
+        self._note_measured(item, result=ruling)
+        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
+        return [("instrcount.ir", ruling.ir), *delta]
+
+
+def _remarks_of(answer: Message) -> list[str]:
+    """What is to be said with the verdict, whatever it is."""
+    remarks = list(answer["remarks"])
+    if answer["offspring"] is not None:
+        remarks.append(describe_offspring(answer["offspring"]))
+    for key, said in _ALIVE.items():
+        if answer[key]:
+            remarks.append(f"{said}: {'; '.join(answer[key])}")
+    return remarks
+
+
+def _problem_of(answer: Message) -> str:
+    """Why a test that passed was not counted; "" if it was."""
+    problem = answer["problem"]
+    if not problem and answer["counted"] is None:
+        problem = "the process that counts it was killed"
+    what, line, rest = problem.partition("\n")
+    return f"instrcount: {what} [{_NOT_MEASURED}]{line}{rest}" if problem else ""
+
+
+def know_why_left(
+    findings: Findings, item: pytest.Item, nextitem: pytest.Item | None, skipped: str
+) -> None:
+    """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too."""
+    natively = run_natively(item, nextitem)
+    cause = None if natively == "skipped" else Cause.skipped
+    findings.leave(item.nodeid, Left(cause, f"{skipped}\nnatively it has {natively}"))
