@@ -66,15 +66,9 @@ class ChildSpec:
             if not isinstance(name, str) or not isinstance(value, str) or "\0" in name + value:
                 raise _wrong(f"the variable {name!r} is no text", 'variables={"NAME": "value"}')
         for name in (*self.let_through, *self.variables):
-            if not isinstance(name, str) or not name or "=" in name:
-                raise _wrong(f"{name!r} is no name of a variable", "a name like APP_MODE")
-            if name in _OWN_VARIABLES:
-                raise _wrong(f"{name} is set for each process", "a variable of your own")
+            _check_name(name)
         for option in self.valgrind:
-            if not isinstance(option, str) or not option.startswith("--"):
-                raise _wrong(f"{option!r} is no option", "--name=value, in one text")
-            if option.startswith(_OWN_OPTIONS):
-                raise _wrong(f"Valgrind's {option} is not to be changed", "leave it out")
+            _check_option(option)
         if self.isolation not in (None, *ISOLATIONS):
             raise _wrong(f"isolation={self.isolation!r}", f"one of {', '.join(ISOLATIONS)}")
 
@@ -83,6 +77,20 @@ class ChildSpec:
         words = [f"{name}={value}" for name, value in sorted(self.variables.items())]
         words += self.valgrind
         return {"child": " ".join(words)} if words else {}
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name or "=" in name:
+        raise _wrong(f"{name!r} is no name of a variable", "a name like APP_MODE")
+    if name in _OWN_VARIABLES:
+        raise _wrong(f"{name} is set for each process", "a variable of your own")
+
+
+def _check_option(option: object) -> None:
+    if not isinstance(option, str) or not option.startswith("--"):
+        raise _wrong(f"{option!r} is no option", "--name=value, in one text")
+    if option.startswith(_OWN_OPTIONS):
+        raise _wrong(f"Valgrind's {option} is not to be changed", "leave it out")
 
 
 def merge_specs(specs: Iterable[tuple[str, ChildSpec]]) -> ChildSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, should_write
@@ -76,33 +76,39 @@ class CommandLine:
         >>> typed.needed(selecting=False), typed.needed(selecting=True)
         (['-p', 'mine'], ['-p', 'mine', '-k', 'a', 't.py'])
         """
-        kept: list[str] = []
+        return [
+            word
+            for name, words in self._options()
+            if self._is_needed(name, words[0], selecting=selecting)
+            for word in words
+        ]
+
+    def _options(self) -> Iterator[tuple[str, list[str]]]:
+        """Name and words of each option; "" for any other word, "--" for all that is behind one."""
         left = deque(self.words)
         while left:
             word = left.popleft()
             if word == "--":
-                kept += [word, *left] if selecting else []
-                break
-            if word.startswith("-") and not word.startswith("--"):
+                yield word, [word, *left]
+                return
+            if not word.startswith("-"):
+                yield "", [word]
+                continue
+            if not word.startswith("--"):
                 word = _without_flags(word)
-            name = word.partition("=")[0] if word.startswith("--") else word[:2]
             if not word or word in _FLAGS:
                 continue
-            if not word.startswith("-"):
-                if selecting or not (word in self.names or word.startswith("@")):
-                    kept.append(word)
-                continue
-            whole = [word]
-            if word == name and name in _WITH_VALUE and left:
-                whole.append(left.popleft())
-            if self._is_needed(name, selecting=selecting):
-                kept += whole
-        return kept
+            name = word.partition("=")[0] if word.startswith("--") else word[:2]
+            with_value = word == name and name in _WITH_VALUE and left
+            yield name, [word, left.popleft()] if with_value else [word]
 
-    def _is_needed(self, name: str, *, selecting: bool) -> bool:
+    def _is_needed(self, name: str, word: str, *, selecting: bool) -> bool:
         if name in ("-k", "-m") and self.selects_always:
             return True
-        return name not in _VALUED and (selecting or name not in _SELECTING)
+        if name in _VALUED:
+            return False
+        selects = name == "--" or name in _SELECTING or word in self.names or word[:1] == "@"
+        return selecting or not selects
 
     @property
     def selects(self) -> bool:
@@ -141,16 +147,17 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     the others alone; where none does (some are improved, some unchanged), those of the same files.
     """
     accepted = [test for test, found in verdicts.items() if not _SETTLED.issuperset(found)]
-    settled = [test for test, found in verdicts.items() if _SETTLED.issuperset(found)]
-    others = [test for test in settled if not NEVER_WRITTEN.issuperset(verdicts[test])]
-    if not typed.selects and not others:
+    leaves_out = any(
+        Verdict.unchanged in found <= _SETTLED for found in map(set, verdicts.values())
+    )
+    if not typed.selects and not leaves_out:
         return _command(typed, typed.needed(selecting=True), "all", ())
     if accepted and len(accepted) <= _MOST_NAMES:
         return accept_tests(typed, accepted)
-    policy = _narrowest({each for test in accepted for each in verdicts[test]} - _SETTLED)
-    if not others and not typed.by_history:
-        policy = "all"
-    elif policy == "all" or typed.by_history:
+    policy = "all"
+    if leaves_out or typed.by_history:
+        policy = _narrowest(set().union(*map(verdicts.__getitem__, accepted)) - _SETTLED)
+    if typed.by_history or (leaves_out and policy == "all"):
         files = sorted({test.partition("::")[0] for test in accepted})
         if len(files) <= _MOST_NAMES:
             return _command(typed, typed.needed(selecting=False), policy, files)

@@ -19,41 +19,42 @@ def read_outputs(
 ) -> Mapping[str, Any]:
     """The settings that name files and folders to write to; what is wrong is added to ``mistakes``."""
     start = config.invocation_params.dir
+    found: dict[str, Path | None] = {}
+    files: list[tuple[str, Path]] = []
+    for name, what in _NAMED.items():
+        given, option = config.getoption(f"instrcount_{name}"), name.replace("_", "-")
+        if name == "bundle" and given is not None and not given.endswith(BUNDLE_SUFFIXES):
+            mistakes.append(f"--instrcount-bundle={given}: write PATH.json.gz, or PATH.json")
+        elif given == "":
+            mistakes.append(f"--instrcount-{option}=: write the name of a {what}")
+        found[name] = path = start / given if given else None
+        if path is not None and what == "file":
+            files.append((f"--instrcount-{option}=", path))
+    reports = _read_reports(config, mistakes)
+    files = [*((f"--instrcount-report={kind}:", path) for kind, path in reports), *files]
+    inipath = () if config.inipath is None else (config.inipath,)
+    for option, path in files:
+        if why := why_refused(path, inipath, baseline_dir):
+            mistakes.append(f"{option}{path}: {why}; write another path")
+    return {"reports": reports, **found}
+
+
+#: Options that name one file or folder.
+_NAMED = {"keep": "folder", "bundle": "file", "timings_csv": "file", "debug": "folder"}
+
+
+def _read_reports(config: pytest.Config, mistakes: list[str]) -> tuple[tuple[str, Path], ...]:
     reports = []
     for report in config.getoption("instrcount_report") or ():
         kind, _, path = report.partition(":")
-        if kind not in REPORT_TYPES or not path:
+        if kind in REPORT_TYPES and path:
+            reports.append((kind, config.invocation_params.dir / path))
+        else:
             mistakes.append(
                 f"--instrcount-report={report}: write TYPE:PATH, like json:PATH; the types are "
                 f"{', '.join(REPORT_TYPES)}"
             )
-        else:
-            reports.append((kind, start / path))
-    named = {
-        name: config.getoption(f"instrcount_{name}")
-        for name in ("keep", "bundle", "timings_csv", "debug")
-    }
-    for name, what in (("keep", "folder"), ("timings_csv", "file"), ("debug", "folder")):
-        if named[name] == "":
-            option = name.replace("_", "-")
-            mistakes.append(f"--instrcount-{option}=: write the name of a {what}")
-    bundle = named["bundle"]
-    if bundle is not None and not bundle.endswith(BUNDLE_SUFFIXES):
-        mistakes.append(f"--instrcount-bundle={bundle}: write PATH.json.gz, or PATH.json")
-    found = {name: start / text if text else None for name, text in named.items()}
-    files = [
-        *((f"--instrcount-report={kind}:", path) for kind, path in reports),
-        *((f"--instrcount-{name.replace('_', '-')}=", found[name]) for name in _FILES),
-    ]
-    inipath = () if config.inipath is None else (config.inipath,)
-    for option, path in files:
-        why = "" if path is None else why_refused(path, inipath, baseline_dir)
-        if why:
-            mistakes.append(f"{option}{path}: {why}; write another path")
-    return {"reports": tuple(reports), **found}
-
-
-_FILES = ("bundle", "timings_csv")
+    return tuple(reports)
 
 
 def why_refused(path: Path, read: Collection[Path], baseline_dir: Path | None = None) -> str:

@@ -14,6 +14,15 @@ import pytest
 
 from pytest_instrcount.config.child_spec import ChildSpec
 from pytest_instrcount.config.command_line import CommandLine
+from pytest_instrcount.config.given import (
+    Given,
+    parse_calls,
+    parse_isolation,
+    parse_seconds,
+    parse_share,
+    parse_warmup,
+    read_markers,
+)
 from pytest_instrcount.config.options import (
     BLAME,
     COUNTERS,
@@ -27,7 +36,6 @@ from pytest_instrcount.config.options import (
     in_ci,
 )
 from pytest_instrcount.config.outputs import read_outputs
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
 from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
@@ -96,81 +104,18 @@ class Settings:
         return self.ci and not self.update and not self.prune
 
 
-class Given:
-    """What stands on the command line, else in the ini, and what is wrong with it."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self.mistakes: list[str] = []
-
-    def value(self, name: str, *, ini: bool = True) -> Any:
-        """None where neither says anything."""
-        given = self._config.getoption(name)
-        if given is None and ini:
-            given = self._config.getini(name) or None
-        return given
-
-    def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """One of the choices: the first, unless said otherwise."""
-        given = self.value(name)
-        if given is not None and given not in choices:
-            self.mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
-        return given if given in choices else choices[0]
-
-    def checked(self, name: str, check: Any, default: Any, *, ini: bool = True) -> Any:
-        """What ``check`` makes of it; ``ini``: whether the option has a twin."""
-        given = self.value(name, ini=ini)
-        if given is None:
-            return default
-        try:
-            return check(given)
-        except (ValueError, InstrcountError) as error:
-            self.mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
-            return default
-
-    def raise_mistakes(self) -> None:
-        """Raise pytest.UsageError with every mistake in one message, if there is one."""
-        if self.mistakes:
-            lines = ["instrcount: wrong settings [settings]", *self.mistakes]
-            raise pytest.UsageError("\n".join(lines))
-
-
 def load_settings(config: pytest.Config) -> Settings:
     """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
     given = Given(config)
-    update, prune = (
-        config.getoption("instrcount_update_baseline"),
-        config.getoption("instrcount_prune"),
+    update, prune, shard = (
+        config.getoption(f"instrcount_{name}") for name in ("update_baseline", "prune", "shard")
     )
-    shard = config.getoption("instrcount_shard")
-    if shard and not update:
-        given.mistakes.append("--instrcount-shard: give it with --instrcount-update-baseline")
-    if config.getoption("instrcount_reason") is not None and not update:
-        given.mistakes.append("--instrcount-reason: give it with --instrcount-update-baseline")
-    try:
-        verbosity = config.get_verbosity("instrcount")
-    except AttributeError:  # pytest 8.0 with -p no:terminal
-        verbosity = 0
-    except ValueError:
-        said = config.getini("verbosity_instrcount")
-        given.mistakes.append(f"verbosity_instrcount = {said!r}: write auto or a whole number")
-        verbosity = 0
-    try:
-        variables = config.getini("instrcount_env")
-        for name in variables:
-            if "=" in name or not name:
-                given.mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
-    except INI_ERRORS as error:
-        variables = []
-        given.mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
+    for name in ("shard", "reason"):
+        if config.getoption(f"instrcount_{name}") not in (None, False) and not update:
+            given.mistakes.append(f"--instrcount-{name}: give it with --instrcount-update-baseline")
     baseline_dir = config.rootpath / (
         given.value("instrcount_baseline_dir") or "instrcount_baselines"
     )
-    allow = frozenset[Cause]()
-    try:
-        allow = parse_causes(config.getini("instrcount_allow"))
-    except INI_ERRORS as error:
-        given.mistakes.append(f"instrcount_allow: {error}")
     settings = Settings(
         active=bool(given.value("instrcount") or update or prune),
         update=update,
@@ -195,10 +140,10 @@ def load_settings(config: pytest.Config) -> Settings:
         blame=given.choice("instrcount_blame", BLAME),
         max_allocs_delta=None,  # the marker's alone
         budget=Budget(),  # likewise
-        let_through=tuple(variables),
-        verbosity=verbosity,
+        let_through=_let_through(config, given.mistakes),
+        verbosity=_verbosity(config, given.mistakes),
         ci=in_ci(os.environ),
-        allow=allow,
+        allow=_allowed(config, given.mistakes),
     )
     natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]
     if natively and settings.active and settings.strict:
@@ -207,9 +152,35 @@ def load_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def _in_one_line(error: Exception) -> str:
-    """What is wrong with a value, and what to write."""
-    return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
+def _verbosity(config: pytest.Config, mistakes: list[str]) -> int:
+    try:
+        return config.get_verbosity("instrcount")
+    except AttributeError:  # pytest 8.0 with -p no:terminal
+        return 0
+    except ValueError:
+        said = config.getini("verbosity_instrcount")
+        mistakes.append(f"verbosity_instrcount = {said!r}: write auto or a whole number")
+        return 0
+
+
+def _let_through(config: pytest.Config, mistakes: list[str]) -> tuple[str, ...]:
+    try:
+        variables = config.getini("instrcount_env")
+    except INI_ERRORS as error:
+        mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
+        return ()
+    for name in variables:
+        if "=" in name or not name:
+            mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
+    return tuple(variables)
+
+
+def _allowed(config: pytest.Config, mistakes: list[str]) -> frozenset[Cause]:
+    try:
+        return parse_causes(config.getini("instrcount_allow"))
+    except INI_ERRORS as error:
+        mistakes.append(f"instrcount_allow: {error}")
+        return frozenset()
 
 
 def load_command_line(config: pytest.Config) -> CommandLine:
@@ -223,60 +194,6 @@ def load_command_line(config: pytest.Config) -> CommandLine:
         selects_always=any(word.startswith(("-k", "-m")) for word in always),
         by_history=any(getattr(config.option, name, False) for name in history),
     )
-
-
-def parse_share(given: object) -> Fraction:
-    """A share of a count.
-
-    >>> parse_share("5%")
-    Fraction(1, 20)
-    """
-    limit = parse_limit(given)
-    if limit.relative is None or limit.absolute is not None:
-        raise ValueError("write a share of the count, like 5%")
-    return limit.relative
-
-
-def parse_seconds(given: object) -> float:
-    """A time limit in seconds, more than 0.
-
-    >>> parse_seconds("2.5")
-    2.5
-    """
-    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
-        raise ValueError("write seconds, like 60")
-    try:
-        seconds = float(given)
-    except ValueError:
-        raise ValueError("write seconds, like 60") from None
-    if not 0 < seconds < 1e9:
-        raise ValueError("write seconds, more than 0")
-    return seconds
-
-
-def parse_warmup(given: object) -> int:
-    """A number of warm-up calls, 0 or more."""
-    return _parse_count(given, 0)
-
-
-def parse_calls(given: object) -> int:
-    """A number of counted calls, 1 or more."""
-    return _parse_count(given, 1)
-
-
-def _parse_count(given: object, least: int) -> int:
-    if isinstance(given, str) and given.strip().isdecimal():
-        given = int(given)
-    if isinstance(given, bool) or not isinstance(given, int) or given < least:
-        raise ValueError(f"write a whole number, {least} or more")
-    return given
-
-
-def parse_isolation(given: object) -> str:
-    """A way to keep a test apart from the others."""
-    if given not in ISOLATIONS:
-        raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
-    return str(given)
 
 
 _MARKER_ARGUMENTS: Mapping[str, Any] = {
@@ -304,29 +221,3 @@ def settings_for_item(
     if "max_delta" not in chosen:
         chosen["max_delta"] = limit_of(item, settings.max_delta)
     return replace(settings, **chosen, budget=budget), mistakes
-
-
-def read_markers(
-    item: pytest.Item, marker: str, arguments: Mapping[str, Any], example: str
-) -> tuple[dict[str, Any], list[str]]:
-    """What the markers of that name say, each argument as its check makes it, and what is wrong.
-
-    A marker on the function wins over one on the class or the module, argument by argument.
-    """
-    mistakes: list[str] = []
-    chosen: dict[str, Any] = {}
-    for mark in item.iter_markers(marker):
-        if mark.args:
-            mistakes.append(f"takes keyword arguments only, like {example}")
-        for name, given in mark.kwargs.items():
-            check = arguments.get(name)
-            if check is None:
-                mistakes.append(f"has no argument {name!r} (it has {', '.join(arguments)})")
-                continue
-            if given is None:
-                continue
-            try:
-                chosen.setdefault(name, check(given))
-            except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
-    return chosen, mistakes

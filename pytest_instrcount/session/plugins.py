@@ -12,7 +12,8 @@ import pytest
 
 from pytest_instrcount.callgrind.facts import shown_names
 from pytest_instrcount.config.child_spec import ChildSpec, merge_specs
-from pytest_instrcount.config.settings import Given, Settings
+from pytest_instrcount.config.given import Given
+from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.host.account.randomness import keep_random_state

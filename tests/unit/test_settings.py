@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.config.settings import (
-    Settings,
+from pytest_instrcount.config.given import (
     parse_calls,
     parse_isolation,
     parse_seconds,
     parse_warmup,
 )
+from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.gate.budget import Budget
 from pytest_instrcount.gate.limit import parse_limit
 

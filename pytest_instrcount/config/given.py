@@ -1,0 +1,137 @@
+"""Options, ini and markers as they were given: each value checked, every mistake in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.config.options import ISOLATIONS
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.limit import parse_limit
+
+
+class Given:
+    """What stands on the command line, else in the ini, and what is wrong with it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.mistakes: list[str] = []
+
+    def value(self, name: str, *, ini: bool = True) -> Any:
+        """None where neither says anything."""
+        given = self._config.getoption(name)
+        if given is None and ini:
+            given = self._config.getini(name) or None
+        return given
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of the choices: the first, unless said otherwise."""
+        given = self.value(name)
+        if given is not None and given not in choices:
+            self.mistakes.append(f"{name} = {given!r}: choose one of {', '.join(choices)}")
+        return given if given in choices else choices[0]
+
+    def checked(self, name: str, check: Any, default: Any, *, ini: bool = True) -> Any:
+        """What ``check`` makes of it; ``ini``: whether the option has a twin."""
+        given = self.value(name, ini=ini)
+        if given is None:
+            return default
+        try:
+            return check(given)
+        except (ValueError, InstrcountError) as error:
+            self.mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
+            return default
+
+    def raise_mistakes(self) -> None:
+        """Raise pytest.UsageError with every mistake in one message, if there is one."""
+        if self.mistakes:
+            lines = ["instrcount: wrong settings [settings]", *self.mistakes]
+            raise pytest.UsageError("\n".join(lines))
+
+
+def read_markers(
+    item: pytest.Item, marker: str, arguments: Mapping[str, Any], example: str
+) -> tuple[dict[str, Any], list[str]]:
+    """What the markers of that name say, each argument as its check makes it, and what is wrong.
+
+    A marker on the function wins over one on the class or the module, argument by argument.
+    """
+    mistakes: list[str] = []
+    chosen: dict[str, Any] = {}
+    for mark in item.iter_markers(marker):
+        if mark.args:
+            mistakes.append(f"takes keyword arguments only, like {example}")
+        for name, given in mark.kwargs.items():
+            check = arguments.get(name)
+            if check is None:
+                mistakes.append(f"has no argument {name!r} (it has {', '.join(arguments)})")
+                continue
+            if given is None:
+                continue
+            try:
+                chosen.setdefault(name, check(given))
+            except (ValueError, InstrcountError) as error:
+                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
+    return chosen, mistakes
+
+
+def _in_one_line(error: Exception) -> str:
+    """What is wrong with a value, and what to write."""
+    return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
+
+
+def parse_share(given: object) -> Fraction:
+    """A share of a count.
+
+    >>> parse_share("5%")
+    Fraction(1, 20)
+    """
+    limit = parse_limit(given)
+    if limit.relative is None or limit.absolute is not None:
+        raise ValueError("write a share of the count, like 5%")
+    return limit.relative
+
+
+def parse_seconds(given: object) -> float:
+    """A time limit in seconds, more than 0.
+
+    >>> parse_seconds("2.5")
+    2.5
+    """
+    if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        raise ValueError("write seconds, like 60")
+    try:
+        seconds = float(given)
+    except ValueError:
+        raise ValueError("write seconds, like 60") from None
+    if not 0 < seconds < 1e9:
+        raise ValueError("write seconds, more than 0")
+    return seconds
+
+
+def parse_warmup(given: object) -> int:
+    """A number of warm-up calls, 0 or more."""
+    return _parse_count(given, 0)
+
+
+def parse_calls(given: object) -> int:
+    """A number of counted calls, 1 or more."""
+    return _parse_count(given, 1)
+
+
+def _parse_count(given: object, least: int) -> int:
+    if isinstance(given, str) and given.strip().isdecimal():
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int) or given < least:
+        raise ValueError(f"write a whole number, {least} or more")
+    return given
+
+
+def parse_isolation(given: object) -> str:
+    """A way to keep a test apart from the others."""
+    if given not in ISOLATIONS:
+        raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
+    return str(given)
