@@ -33,8 +33,9 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import CallsResult, RunSummary, measured_result
 from pytest_instrcount.gate.store.baseline import Found, to_baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
-from pytest_instrcount.gate.store.schema import Baseline, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.report.bundle import load_bundle, render_bundle
 from pytest_instrcount.report.callgrind import baseline_profile, measured_profile, python_profile
 from pytest_instrcount.report.calls import render_calls_failure

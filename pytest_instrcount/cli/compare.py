@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.calls import judge_calls
@@ -38,6 +39,9 @@ _ORDER = (
 )
 #: Traced calls may not grow at all.
 _NO_MORE_CALLS = Limit(Fraction(0), None)
+
+
+Content = TypeVar("Content", Baseline, CallTable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +109,24 @@ def _compare_folders(
 ) -> _Compared:
     before, after = ({file.place: file.content for file in files} for files in (old, new))
     compared = _Compared([], [])
-    several = len({place[0] for place in before.keys() | after.keys()}) > 1
-    for place in sorted(before.keys() | after.keys()):
+    places = sorted(before.keys() | after.keys())
+    several = len({place[0] for place in places}) > 1
+    for place in places:
         was, now = before.get(place), after.get(place)
         content = now or was
         assert content is not None
         name = f"{place[0]}: {content.nodeid}" if several else content.nodeid
         if isinstance(content, CallTable):
-            assert not isinstance(was, Baseline)
-            assert not isinstance(now, Baseline)
-            compared.traces.append(_compare_calls(name, was, now))
+            compared.traces.append(_compare_calls(name, _as(CallTable, was), _as(CallTable, now)))
         else:
-            assert not isinstance(was, CallTable)
-            assert not isinstance(now, CallTable)
-            compared.results.append(replace(_compare_baselines(was, now, limit), nodeid=name))
+            result = _compare_baselines(_as(Baseline, was), _as(Baseline, now), limit)
+            compared.results.append(replace(result, nodeid=name))
     return compared
+
+
+def _as(kind: type[Content], content: object) -> Content | None:
+    assert content is None or isinstance(content, kind)
+    return content
 
 
 def _compare_baselines(was: Baseline | None, now: Baseline | None, limit: Limit) -> TestResult:
@@ -154,25 +161,30 @@ def _compare_reports(old: Report, new: Report, limit: Limit) -> _Compared:
     compared = _Compared([], [])
     for nodeid in sorted(before.keys() | after.keys()):
         was, now = (_measured(tests.get(nodeid)) for tests in (before, after))
-        if now is None and nodeid in after and after[nodeid]["verdict"] != "stale":
-            reason = "it was not measured in the second report"
-            failed = TestResult(nodeid, Verdict.failed, None, None, None, limit, reason=reason)
-            compared.results.append(failed)
-        elif now is None:
-            ir = None if was is None else was["ir"]
-            if ir is not None:
-                compared.results.append(TestResult(nodeid, Verdict.stale, None, ir, None, limit))
-        elif was is None:
-            compared.results.append(TestResult(nodeid, Verdict.new, now["ir"], None, None, limit))
-        else:
-            result = _compare_tests(was, now, limit)
-            if differences:
-                result = replace(
-                    result, verdict=Verdict.incomparable, delta=None, differences=differences
-                )
-            compared.results.append(result)
+        if now is None or was is None:
+            compared.results.extend(_one_sided(nodeid, was, now, after.get(nodeid), limit))
+            continue
+        result = _compare_tests(was, now, limit)
+        if differences:
+            result = replace(
+                result, verdict=Verdict.incomparable, delta=None, differences=differences
+            )
+        compared.results.append(result)
     compared.traces.extend(_compare_traces(old, new))
     return compared
+
+
+def _one_sided(
+    nodeid: str, was: Report | None, now: Report | None, said: Report | None, limit: Limit
+) -> Iterator[TestResult]:
+    """The result of a test that only one report has measured; ``said``: what the second says of it."""
+    if now is not None:
+        yield TestResult(nodeid, Verdict.new, now["ir"], None, None, limit)
+    elif said is not None and said["verdict"] != "stale":
+        reason = "it was not measured in the second report"
+        yield TestResult(nodeid, Verdict.failed, None, None, None, limit, reason=reason)
+    elif was is not None:
+        yield TestResult(nodeid, Verdict.stale, None, was["ir"], None, limit)
 
 
 def _compare_traces(old: Report, new: Report) -> Iterator[CallsResult]:

@@ -13,6 +13,7 @@ from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.gate import ImprovedPolicy, IncomparablePolicy, MissingPolicy, Verdict
 from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.folder import (
     Place,
     StoredFile,
@@ -21,7 +22,6 @@ from pytest_instrcount.gate.store.folder import (
     shard_files,
 )
 from pytest_instrcount.gate.store.names import printable, reason_of, shown_path
-from pytest_instrcount.gate.store.schema import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.report.read_json import conflict, failures_in, join_reports, load_report
@@ -173,17 +173,7 @@ def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]
             baselines.setdefault(place[0], []).append(file.content)
     sharded = {key for each in read for key, _ in each.shards}
     for key, found in baselines.items():
-        for other in found:
-            differences = differing(found[0].environment, other.environment)
-            if differences:
-                facts = ", ".join(f"{name} {one} / {two}" for name, one, two in differences[:3])
-                lines.append(
-                    printable(
-                        f"{key}: not all of one environment ({facts}): where a test is checked on "
-                        "the other, its baseline is incomparable"
-                    )
-                )
-                break
+        lines += _mixed(key, found)
         noises = [set(each.denoised.noise.functions) for each in found if each.denoised is not None]
         known = set().union(*noises)
         lacking = sum(each != known for each in noises)
@@ -194,3 +184,17 @@ def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]
                 "are merged into what one run writes"
             )
     return lines
+
+
+def _mixed(key: str, found: Sequence[Baseline]) -> list[str]:
+    """The line on baselines that are not all of one environment."""
+    for other in found:
+        differences = differing(found[0].environment, other.environment)
+        if differences:
+            facts = ", ".join(f"{name} {one} / {two}" for name, one, two in differences[:3])
+            line = (
+                f"{key}: not all of one environment ({facts}): where a test is checked on "
+                "the other, its baseline is incomparable"
+            )
+            return [printable(line)]
+    return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
@@ -49,32 +50,40 @@ def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
     Files of other tests may be damaged. Raises InstrcountError "test-unknown", "test-ambiguous", and as
     `read_folder` where a damaged file is, or may be, that test's.
     """
-    files: list[StoredFile] = []
-    damaged: dict[Path, InstrcountError] = {}
-    for path, each in read_each(folder):
-        if isinstance(each, InstrcountError):
-            damaged[path] = each
-        else:
-            files.append(each)
+    read = list(read_each(folder))
+    files = [each for _, each in read if not isinstance(each, InstrcountError)]
     ids = {file.nodeid for file in files}
     found = {wanted} & ids or {nodeid for nodeid in ids if wanted in nodeid}
-    shown = ", ".join(printable(each) for each in sorted(found or ids)[:_MOST_NAMES])
-    for path, error in damaged.items():
-        if not found or any(_is_of(path, folder, nodeid) for nodeid in found):
-            raise error
+    _raise_damaged(read, folder, found)
+    if len(found) != 1:
+        raise _not_one(folder, wanted, found, ids)
+    return [file for file in files if file.nodeid in found]
+
+
+def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> InstrcountError:
+    shown = ", ".join(map(printable, sorted(found or ids)[:_MOST_NAMES]))
     if not found:
-        raise InstrcountError(
+        return InstrcountError(
             "test-unknown",
             f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown or 'none'}",
             "pytest --collect-only -q -m instrcount    (which tests there are)",
         )
-    if len(found) > 1:
-        raise InstrcountError(
-            "test-ambiguous",
-            f"{len(found)} tests have {printable(wanted)!r} in their ids, like {shown}",
-            f"give a whole id, like {shlex.quote(printable(min(found)))}",
-        )
-    return [file for file in files if file.nodeid in found]
+    return InstrcountError(
+        "test-ambiguous",
+        f"{len(found)} tests have {printable(wanted)!r} in their ids, like {shown}",
+        f"give a whole id, like {shlex.quote(printable(min(found)))}",
+    )
+
+
+def _raise_damaged(
+    read: Iterable[tuple[Path, StoredFile | InstrcountError]], folder: Path, found: set[str]
+) -> None:
+    """Raise the error of a file that may be of one of the tests that were found, if any was."""
+    for path, each in read:
+        if isinstance(each, StoredFile):
+            continue
+        if not found or any(_is_of(path, folder, nodeid) for nodeid in found):
+            raise each
 
 
 def _is_of(path: Path, folder: Path, nodeid: str) -> bool:

@@ -146,25 +146,28 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     A few are named. Of many, those that the user's own selection has, and the policy that leaves
     the others alone; where none does (some are improved, some unchanged), those of the same files.
     """
-    accepted = [test for test, found in verdicts.items() if not _SETTLED.issuperset(found)]
-    leaves_out = any(
-        Verdict.unchanged in found <= _SETTLED for found in map(set, verdicts.values())
-    )
-    if not typed.selects and not leaves_out:
+    accepted = [test for test, found in verdicts.items() if _SETTLED.union(found) != _SETTLED]
+    leaves_out = any(map(_is_left, verdicts.values()))
+    if not (typed.selects or leaves_out):
         return _command(typed, typed.needed(selecting=True), "all", ())
     if accepted and len(accepted) <= _MOST_NAMES:
         return accept_tests(typed, accepted)
-    policy = "all"
-    if leaves_out or typed.by_history:
-        policy = _narrowest(set().union(*map(verdicts.__getitem__, accepted)) - _SETTLED)
-    if typed.by_history or (leaves_out and policy == "all"):
-        files = sorted({test.partition("::")[0] for test in accepted})
+    if not (leaves_out or typed.by_history):
+        return _command(typed, typed.needed(selecting=True), "all", ())
+    policy = _narrowest(set().union(*map(verdicts.__getitem__, accepted)) - _SETTLED)
+    if typed.by_history or policy == "all":
+        files = {test.partition("::")[0] for test in accepted}
         if len(files) <= _MOST_NAMES:
-            return _command(typed, typed.needed(selecting=False), policy, files)
+            return _command(typed, typed.needed(selecting=False), policy, sorted(files))
     return _command(typed, typed.needed(selecting=True), policy, ())
 
 
 _SETTLED = NEVER_WRITTEN | {Verdict.unchanged}
+
+
+def _is_left(verdicts: Collection[Verdict]) -> bool:
+    """Whether an update of all would store a test that nothing has changed in."""
+    return Verdict.unchanged in verdicts and _SETTLED.issuperset(verdicts)
 
 
 def _narrowest(verdicts: Collection[Verdict]) -> str:

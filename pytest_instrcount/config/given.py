@@ -45,6 +45,16 @@ class Given:
             self.mistakes.append(f"{name} = {given!r}: {_in_one_line(error)}")
             return default
 
+    def need_update(self, *names: str) -> None:
+        """Options that mean nothing without an update."""
+        if self._config.getoption("instrcount_update_baseline"):
+            return
+        for name in names:
+            if self._config.getoption(f"instrcount_{name}") not in (None, False):
+                self.mistakes.append(
+                    f"--instrcount-{name}: give it with --instrcount-update-baseline"
+                )
+
     def raise_mistakes(self) -> None:
         """Raise pytest.UsageError with every mistake in one message, if there is one."""
         if self.mistakes:

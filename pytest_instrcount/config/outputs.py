@@ -23,7 +23,7 @@ def read_outputs(
     files: list[tuple[str, Path]] = []
     for name, what in _NAMED.items():
         given, option = config.getoption(f"instrcount_{name}"), name.replace("_", "-")
-        if name == "bundle" and given is not None and not given.endswith(BUNDLE_SUFFIXES):
+        if given is not None and not given.endswith(BUNDLE_SUFFIXES if name == "bundle" else ""):
             mistakes.append(f"--instrcount-bundle={given}: write PATH.json.gz, or PATH.json")
         elif given == "":
             mistakes.append(f"--instrcount-{option}=: write the name of a {what}")
@@ -34,8 +34,8 @@ def read_outputs(
     files = [*((f"--instrcount-report={kind}:", path) for kind, path in reports), *files]
     inipath = () if config.inipath is None else (config.inipath,)
     for option, path in files:
-        if why := why_refused(path, inipath, baseline_dir):
-            mistakes.append(f"{option}{path}: {why}; write another path")
+        why = why_refused(path, inipath, baseline_dir)
+        mistakes += [f"{option}{path}: {why}; write another path"] * bool(why)
     return {"reports": reports, **found}
 
 

@@ -110,9 +110,7 @@ def load_settings(config: pytest.Config) -> Settings:
     update, prune, shard = (
         config.getoption(f"instrcount_{name}") for name in ("update_baseline", "prune", "shard")
     )
-    for name in ("shard", "reason"):
-        if config.getoption(f"instrcount_{name}") not in (None, False) and not update:
-            given.mistakes.append(f"--instrcount-{name}: give it with --instrcount-update-baseline")
+    given.need_update("shard", "reason")
     baseline_dir = config.rootpath / (
         given.value("instrcount_baseline_dir") or "instrcount_baselines"
     )

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
-from pytest_instrcount.gate.store.schema import OLDER
+from pytest_instrcount.gate.store.baseline_json import OLDER
 
 Record = TypeVar("Record", Measurement, Baseline)
 

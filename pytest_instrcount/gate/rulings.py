@@ -201,10 +201,6 @@ class Rulings:
         raw = replace(old, denoised=None, python=None, ledger=())
         return raw == raw_baseline(measurement, self.environment)
 
-    def _known_noise(self) -> set[str]:
-        """What any test of this run has shown to be noise, now or when its baseline was made."""
-        return self.baselines.noise | self._moving
-
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
         found = self.baseline(baseline.nodeid)
@@ -238,7 +234,8 @@ class Rulings:
         other counts since this one read them: those would be lost.
         """
         stored: dict[str, TestResult] = {}
-        known = self._known_noise()
+        # what any test of this run has shown to be noise, now or when its baseline was made
+        known = self.baselines.noise | self._moving
         if self.shard is not None:
             self.shard.noisy |= known
             self.shard.tests |= dict.fromkeys(

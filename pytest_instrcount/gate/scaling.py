@@ -106,11 +106,11 @@ def parse_growth(given: object) -> Growth:
     if not isinstance(given, str) or len(given) > 40:
         raise ValueError(_WRITE_CLASS)
     text = re.sub(r"[\s()*]", "", given.lower().replace("**", "^").removeprefix("o("))
-    match = _SPELLED.fullmatch(text)
-    if match is None or not text:
+    match = _SPELLED.fullmatch(text) if text else None
+    if match is None:
         raise ValueError(_WRITE_CLASS)
     power = Fraction(match["power"] or 1) if match["n"] else Fraction(0)
-    if power > _LARGEST_EXPONENT or (match["n"] and not power):
+    if not power <= _LARGEST_EXPONENT or bool(match["n"]) != bool(power):
         raise ValueError(_WRITE_CLASS)
     return Growth(power, 1 if match["log"] else 0)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TypedDict, TypeGuard
 
 from pytest_instrcount.counts.measurement import per_call
-from pytest_instrcount.gate.store.schema import LARGEST_FILE, SCHEMA
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, SCHEMA
 from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.

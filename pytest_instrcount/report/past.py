@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline
 from pytest_instrcount.gate.store.names import shown_path
-from pytest_instrcount.gate.store.schema import LARGEST_FILE, parse_baseline
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.report.history import count_of
 

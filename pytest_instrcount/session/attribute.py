@@ -90,29 +90,31 @@ class Blaming:
             self.notes.append(f"no Python function is named: {reason}")
             return
         number = len(orders)
-        say(
-            f"instrcount: measuring {number} test{'' if number == 1 else 's'} by Python function "
-            f"({TRACER if reason else TRAMPOLINES})"
-        )
-        for_tracer = {order.nodeid for order, how in orders if reason or how == TRACER}
-        # against a tree of trampolines, one of the tracer is of no use
-        last = {order.nodeid for order, how in orders if TRAMPOLINES in (self._how, how)}
-        for how in (TRAMPOLINES, TRACER):
-            chosen = [
-                order for order, _ in orders if (order.nodeid in for_tracer) == (how == TRACER)
-            ]
-            for nodeid, answer in self._ask(chosen, how, glance_of):
-                if isinstance(answer, CallTree):
-                    yield nodeid, answer
-                elif how == TRACER or nodeid in last:
-                    why = f"no Python function is named: {answer} [no-trampolines]"
-                    self.notes.append(f"{nodeid}: {why}")
-                else:
-                    for_tracer.add(nodeid)
+        tests = f"{number} test{'' if number == 1 else 's'}"
+        how = TRACER if reason else TRAMPOLINES
+        say(f"instrcount: measuring {tests} by Python function ({how})")
+        others, by_tracer = _apart(orders, all_traced=bool(reason))
+        hows = {order.nodeid: how for order, how in orders}
+        for order, answer in self._ask(others, TRAMPOLINES, glance_of):
+            if isinstance(answer, CallTree):
+                yield order.nodeid, answer
+            elif TRAMPOLINES in (self._how, hows[order.nodeid]):
+                # against a tree of trampolines, one of the tracer is of no use
+                self._note(order, answer)
+            else:
+                by_tracer.append(order)
+        for order, answer in self._ask(by_tracer, TRACER, glance_of):
+            if isinstance(answer, CallTree):
+                yield order.nodeid, answer
+            else:
+                self._note(order, answer)
+
+    def _note(self, order: Order, why: str) -> None:
+        self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
 
     def _ask(
         self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
-    ) -> Generator[tuple[str, CallTree | str], None, None]:
+    ) -> Generator[tuple[Order, CallTree | str], None, None]:
         """One at a time: a tree that was not folded yet is large."""
         if not orders:
             return
@@ -124,12 +126,19 @@ class Blaming:
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
             for number, order in enumerate(orders, first):
-                yield (
-                    order.nodeid,
-                    _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer),
-                )
+                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
         finally:
             zygote.end()
+
+
+def _apart(
+    orders: Sequence[tuple[Order, str | None]], *, all_traced: bool
+) -> tuple[list[Order], list[Order]]:
+    """Those for trampolines, and those for the tracer."""
+    apart: tuple[list[Order], list[Order]] = [], []
+    for order, how in orders:
+        apart[all_traced or how == TRACER].append(order)
+    return apart
 
 
 def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:

@@ -28,12 +28,7 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         return None
     settings = load_settings(config)
     if not hasattr(config, "workerinput"):  # which writes nothing
-        files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
-        config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
-        try:
-            mend(settings.baseline_dir)
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
+        _prepare_writing(config, settings)
     if settings.backend == BYTECODE:
         _check_bytecode(config)
     if settings.backend != "auto":
@@ -52,6 +47,16 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         return None
     config.option.instrcount_backend = "callgrind"
     return "callgrind", settings
+
+
+def _prepare_writing(config: pytest.Config, settings: Settings) -> None:
+    """Guard what is written to, and finish an update that was killed."""
+    files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
+    config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
+    try:
+        mend(settings.baseline_dir)
+    except InstrcountError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _check_bytecode(config: pytest.Config) -> None:

@@ -18,8 +18,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
+from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.names import reason_of, shown_path
-from pytest_instrcount.gate.store.schema import render_baseline
 from pytest_instrcount.host.files import replaceable, write_output
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.report.bundle import (

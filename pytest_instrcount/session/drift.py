@@ -13,8 +13,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import printable
-from pytest_instrcount.gate.store.schema import parse_baseline
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.report.words import percent
 
@@ -56,20 +56,17 @@ def _drift(
         return []
     since = f"refs/tags/{tag}..HEAD"
     log = _log(tree, "--format=", "--name-only", "-z", since, path=store.folder)
-    updates = Counter(name for name in os.fsdecode(log).split("\0") if name)
+    updates = Counter(os.fsdecode(log).split("\0"))
     tests = {_name(tree, store.path(result.nodeid)): result for result in compared}
+    updated = Counter({name: updates[name] for name in tests if name in updates})
     found: list[tuple[Fraction, str]] = []
-    for name, number in Counter({n: updates[n] for n in tests if n in updates}).most_common(
-        _MOST_READ
-    ):
+    for name, number in updated.most_common(_MOST_READ):
         result = tests[name]
-        now = result.compared_ir[1]
-        then = _count_at(tree, f"refs/tags/{tag}:{name}", store.path(result.nodeid), environment)
-        if not then or now is None or not result.limit.exceeded(then, 1, now, 1):
-            continue
-        growth = Fraction(now, then) - 1
-        times = f"{number} update{'' if number == 1 else 's'}"
-        found.append((growth, f"{printable(result.nodeid)} ({times}, {percent(growth)})"))
+        blob = f"refs/tags/{tag}:{name}"
+        growth = _growth(result, _count_at(tree, blob, store.path(result.nodeid), environment))
+        if growth is not None:
+            times = f"{number} update{'' if number == 1 else 's'}"
+            found.append((growth, f"{printable(result.nodeid)} ({times}, {percent(growth)})"))
     if not found:
         return []
     found.sort(reverse=True)
@@ -77,6 +74,14 @@ def _drift(
     more = len(found) - _MOST_NAMES
     rest = f" and {more} more" if more > 0 else ""
     return [f"grown past the limit since {printable(tag)}, by updates: {shown}{rest}"]
+
+
+def _growth(result: TestResult, then: int | None) -> Fraction | None:
+    """Growth since then; None if it is within the limit."""
+    now = result.compared_ir[1]
+    if not then or now is None or not result.limit.exceeded(then, 1, now, 1):
+        return None
+    return Fraction(now, then) - 1
 
 
 def _count_at(tree: Path, blob: str, path: Path, environment: Mapping[str, str]) -> int | None:

@@ -111,14 +111,8 @@ class Gate:
         for result in self._rulings.results.values():
             count("verdicts", str(result.verdict))
             self.reporter.tell_others(self._config.hook.pytest_instrcount_result, result=result)
-        if self._compared_nothing() and not session.testsfailed:
-            fix = self.reporter.update_command() or OTHER_REF
-            if not findings.places:
-                fix = "pytest without --instrcount: no test with a marker of it was selected"
-            raise pytest.UsageError(
-                "instrcount: this run compared no test with a baseline, and CI is set "
-                f"[nothing-compared]\n  fix: {fix}"
-            )
+        if not session.testsfailed:
+            self._check_compared()
 
     def _store(self) -> None:
         """Store the baselines that the policy says, and what a merge is to know."""
@@ -208,14 +202,21 @@ class Gate:
         report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)
         self._config.hook.pytest_runtest_logreport(report=report)
 
-    def _compared_nothing(self) -> bool:
-        """Whether a gate in CI passes on nothing; an update and a prune are no gates."""
+    def _check_compared(self) -> None:
+        """Raise pytest.UsageError where a gate in CI would pass on nothing; an update is no gate."""
         settings, findings = self._settings, self._findings
         gate = settings.ci and not settings.update and not settings.prune
         compared = (
             self._calls.compared() or self._rulings.compared() or bool(findings.budgets.results)
         )
-        return gate and not compared
+        if gate and not compared:
+            fix = self.reporter.update_command() or OTHER_REF
+            if not findings.places:
+                fix = "pytest without --instrcount: no test with a marker of it was selected"
+            raise pytest.UsageError(
+                "instrcount: this run compared no test with a baseline, and CI is set "
+                f"[nothing-compared]\n  fix: {fix}"
+            )
 
     def _find_stale(self) -> list[Path]:
         limit = self._settings.max_delta

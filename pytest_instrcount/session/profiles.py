@@ -14,6 +14,7 @@ from pytest_instrcount.counts.python.tree import CallTree, Place
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import (
     file_name,
     folder_parts,
@@ -21,7 +22,6 @@ from pytest_instrcount.gate.store.names import (
     reason_of,
     shown_path,
 )
-from pytest_instrcount.gate.store.schema import parse_baseline
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.report.bundle import BundledTest
 from pytest_instrcount.report.callgrind import (

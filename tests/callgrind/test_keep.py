@@ -17,7 +17,7 @@ import pytest
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.store.baseline import Found
-from pytest_instrcount.gate.store.schema import parse_baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]

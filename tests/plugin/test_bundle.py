@@ -9,7 +9,7 @@ import pytest
 from pytest_instrcount.cli.main import main
 from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.store.baseline import Found
-from pytest_instrcount.gate.store.schema import parse_baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
 from tests.plugin.conftest import Project
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.gate.store.schema import SCHEMA
+from pytest_instrcount.gate.store.baseline_json import SCHEMA
 from tests.plugin.conftest import Project
 
 SUITE = """

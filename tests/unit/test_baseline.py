@@ -23,7 +23,7 @@ from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.python.tree import FunctionCost
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store import baseline
+from pytest_instrcount.gate.store import textfile
 from pytest_instrcount.gate.store.baseline import (
     Baseline,
     Found,
@@ -34,7 +34,7 @@ from pytest_instrcount.gate.store.baseline import (
     to_baseline,
     write_baseline,
 )
-from pytest_instrcount.gate.store.schema import LARGEST_FILE, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline, render_baseline
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests/data/baselines/schema5.json"
@@ -557,7 +557,7 @@ def test_what_is_to_be_looked_at_is_there(tmp_path: Path) -> None:
         read_baseline(path, NODEID)
     assert caught.value.fix == f"ls -ld {tmp_path / 'baselines'}"
     with pytest.raises(InstrcountError) as caught:
-        baseline.write_text(path, "x")
+        textfile.write_text(path, "x")
     assert caught.value.fix == f"ls -ld {tmp_path / 'baselines'}; df {tmp_path / 'baselines'}"
 
 
@@ -764,7 +764,7 @@ def test_too_large_to_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the reader would refuse is never stored."""
-    monkeypatch.setattr(baseline, "LARGEST_FILE", 100)
+    monkeypatch.setattr(textfile, "LARGEST_FILE", 100)
     with pytest.raises(InstrcountError, match="it would have") as caught:
         write_baseline(tmp_path / "x.json", to_baseline(measurement(), FACTS))
     assert caught.value.slug == "baseline-write"

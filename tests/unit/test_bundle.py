@@ -24,7 +24,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, to_baseline
-from pytest_instrcount.gate.store.schema import parse_baseline, render_baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.report.bundle import (
     Bundle,
     BundledTest,

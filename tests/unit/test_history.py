@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.gate.store.schema import parse_baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.host import git
 from pytest_instrcount.report import history
 from pytest_instrcount.report.history import read_histories, read_history

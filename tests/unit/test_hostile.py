@@ -28,8 +28,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import parse_count_limit
 from pytest_instrcount.gate.store import reading
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallStore, CallTable
-from pytest_instrcount.gate.store.schema import LARGEST_FILE, parse_baseline, render_baseline
 from pytest_instrcount.gate.store.shard import load_shard
 from pytest_instrcount.host.text import unobeyed
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle

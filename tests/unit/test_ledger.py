@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.ledger import (
     LONGEST_REASON,
     MOST_ENTRIES,
@@ -20,7 +21,6 @@ from pytest_instrcount.gate.store.ledger import (
     parse_ledger,
     parse_reason,
 )
-from pytest_instrcount.gate.store.schema import parse_baseline
 
 SAMPLE = (Path(__file__).parents[1] / "data/baselines/schema5.json").read_text()
 ENTRY = {"old": 1, "new": 2, "reason": "r", "commit": ""}

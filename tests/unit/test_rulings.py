@@ -17,7 +17,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.rulings import Rulings
-from pytest_instrcount.gate.store import baseline as files
+from pytest_instrcount.gate.store import textfile as files
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Store, to_baseline
 
 LIMIT = parse_limit("1%")

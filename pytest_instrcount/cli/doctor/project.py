@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,9 +105,7 @@ def find_test(tests: list[Collected], wanted: str) -> str:
     'test_a.py::test_b[1]'
     """
     names = {each.nodeid: each.measured for each in tests}
-    found = [wanted] if wanted in names else [n for n in names if n.startswith(f"{wanted}[")]
-    if not found:  # typed where pytest was started, below rootdir
-        found = [n for n in names if n.endswith(f"/{wanted}") or n.partition("[")[0] == wanted]
+    found = _matching(names, wanted)
     if len(found) != 1:
         measured = next((name for name in found or names if names[name]), next(iter(names)))
         what = f"{wanted} is {len(found)} tests" if found else f"there is no test {wanted}"
@@ -122,6 +121,16 @@ def find_test(tests: list[Collected], wanted: str) -> str:
             "put @pytest.mark.instrcount above it",
         )
     return found[0]
+
+
+def _matching(names: Mapping[str, bool], wanted: str) -> list[str]:
+    if wanted in names:
+        return [wanted]
+    found = [name for name in names if name.startswith(f"{wanted}[")]
+    # else typed where pytest was started, below rootdir
+    return found or [
+        name for name in names if name.endswith(f"/{wanted}") or name.partition("[")[0] == wanted
+    ]
 
 
 def _run_pytest(args: list[str], plugin: object) -> str:

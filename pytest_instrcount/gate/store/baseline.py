@@ -5,41 +5,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline_json import (
+    OLDER,
+    parse_baseline,
+    render_baseline,
+)
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
     env_key,
     file_name,
     folder_parts,
     printable,
-    reason_of,
     remeasure,
     safe_part,
     shown_path,
 )
-from pytest_instrcount.gate.store.schema import (
-    LARGEST_FILE,
-    OLDER,
-    Baseline,
-    damaged,
-    parse_baseline,
-    render_baseline,
-    to_baseline,
-)
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
+from pytest_instrcount.gate.store.textfile import Put, read_text, unwritable, write_text
 from pytest_instrcount.host.files import replace_file
 
 __all__ = [
     "Baseline",
     "Found",
     "Missing",
-    "Put",
     "Store",
     "env_key",
     "load_baseline",
@@ -47,9 +41,6 @@ __all__ = [
     "to_baseline",
     "write_baseline",
 ]
-
-#: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
-Put = Callable[[Path, bytes], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,36 +102,6 @@ def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
     return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
 
 
-def read_text(path: Path, nodeid: str = "") -> str | None:
-    """The text of a file of ours, None if there is no file. Raises as `load_baseline` does."""
-    data = _read_bytes(path)
-    if isinstance(data, Missing):
-        return None
-    if len(data) > LARGEST_FILE:
-        raise damaged(path, f"more than {LARGEST_FILE:,} bytes", nodeid)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise damaged(path, f"byte {error.start} is not UTF-8", nodeid) from None
-
-
-def _read_bytes(path: Path) -> bytes | Missing:
-    """At most one byte more than is allowed."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait forever
-            raise OSError("not a regular file")
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        return Missing()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise InstrcountError(
-            "baseline-unreadable",
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(_there(path))}",
-        ) from error
-
-
 def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> bool:
     """Store a baseline by ``put``; whether the file changes.
 
@@ -156,18 +117,6 @@ def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> b
     return True
 
 
-def write_text(path: Path, text: str, put: Put = replace_file) -> None:
-    """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
-    data = text.encode("utf-8")
-    if len(data) > LARGEST_FILE:
-        why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
-        raise _unwritable(path, ValueError(why))
-    try:
-        put(path, data)
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from error
-
-
 def changed_meanwhile(path: Path) -> InstrcountError:
     """The error for a file that another run has stored since this one read it."""
     return InstrcountError(
@@ -176,25 +125,6 @@ def changed_meanwhile(path: Path) -> InstrcountError:
         "this run has stored nothing",
         "pytest --instrcount    (compares with what is there now)",
     )
-
-
-def _unwritable(path: Path, error: Exception) -> InstrcountError:
-    """The error for a baseline that cannot be written or deleted."""
-    folder = shown_path(_there(path.parent))
-    return InstrcountError(
-        "baseline-write",
-        f"{shown_path(path)} cannot be written: {reason_of(error)}",
-        f"ls -ld {folder}; df {folder}",
-    )
-
-
-def _there(path: Path) -> Path:
-    """The path, or the nearest of the folders it is in that is there: what is to be looked at."""
-    for each in (path, *path.parents):
-        with contextlib.suppress(OSError, ValueError):
-            if os.path.lexists(each):
-                return each
-    return path
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,12 +233,12 @@ class Store:
         """
         folder, path = Path(os.path.abspath(self.folder)), Path(os.path.abspath(path))
         if folder not in path.parents:
-            raise _unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
+            raise unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
         self.keep_inside(path.parent / "file")  # the entry itself may be a link: that goes
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         for parent in path.parents:
             if parent == folder:
                 return

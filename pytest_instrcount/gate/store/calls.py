@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Put, Store, read_text, write_text
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.baseline_json import check_text, damaged
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, printable, remeasure, shown_path
-from pytest_instrcount.gate.store.schema import check_text, damaged
+from pytest_instrcount.gate.store.textfile import Put, read_text, write_text
 from pytest_instrcount.gate.store.values import Invalid, counts_of, object_of, text_of, texts_of
 from pytest_instrcount.host.files import replace_file
 

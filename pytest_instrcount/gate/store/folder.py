@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline, read_text
+from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
@@ -23,8 +24,8 @@ from pytest_instrcount.gate.store.names import (
     safe_part,
     shown_path,
 )
-from pytest_instrcount.gate.store.schema import parse_baseline
 from pytest_instrcount.gate.store.shard import SUFFIX
+from pytest_instrcount.gate.store.textfile import read_text
 from pytest_instrcount.gate.store.updating import updating
 
 #: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".

@@ -55,10 +55,7 @@ class Repository:
                 return f"pytest --instrcount {shlex.quote(f'--instrcount-against={each}/{ref}')}"
         steps = re.fullmatch(r"(?:HEAD|@)((?:\^|~\d*)+)", ref)
         if steps and remotes and self._is_shallow():
-            depth = sum(
-                int(step[1:] or 1) for step in re.findall(r"~\d*|\^", steps[1].replace("^", "~1"))
-            )
-            return f"git fetch --deepen={depth} {remotes[0]}"
+            return f"git fetch --deepen={_depth(steps[1])} {remotes[0]}"
         if not remotes or not ref or re.search(r"[\s~^:?*\[\\]|^-", ref):
             return "git log --oneline --all    (the commits that there are)"
         if re.fullmatch(r"[0-9a-f]{7,64}", ref):
@@ -208,3 +205,8 @@ def quoted(path: Path) -> bytes:
 
 def _fetch(remote: str, what: str) -> str:
     return f"git fetch --depth=1 {shlex.quote(remote)} {shlex.quote(what)}"
+
+
+def _depth(steps: str) -> int:
+    """How many commits back ``~2^`` and the like are."""
+    return sum(int(step[1:] or 1) for step in re.findall(r"~\d*", steps.replace("^", "~1")))

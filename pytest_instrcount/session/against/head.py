@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Generator, Sequence
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.process import read_lines
 from pytest_instrcount.config.settings import Settings, load_command_line
 from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE, is_traced
 from pytest_instrcount.errors import InstrcountError
@@ -23,9 +21,9 @@ from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.account.current import timed
 from pytest_instrcount.host.git import FOREIGN
+from pytest_instrcount.session.against.checkout import Checkout, tail_of
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, editable_tables, environments_in
-from pytest_instrcount.session.against.origins import built_in_place, packages_of
 from pytest_instrcount.session.against.request import Answer, Told, pack
 from pytest_instrcount.session.against.worktree import take_room
 from pytest_instrcount.session.findings import Findings
@@ -35,8 +33,6 @@ _LAUNCH = Path(__file__).parent / "launch.py"
 _PACKAGE = Path(__file__).parents[2]
 #: Exit codes of pytest: all passed, some failed, none collected.
 _RAN = (0, 1, 5)
-_TAIL_LINES = 20
-_MOST_NAMES = 5
 _GLANCE_SECONDS = 0.25
 #: What a pytest or its worker has set for itself.
 _OWN_VARIABLES = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "OLDPWD")
@@ -140,81 +136,23 @@ class Head:
         if os.getpid() == self._owner:
             self._room.remove()
 
-    # The files of the commit.
-
     def _take_files(self) -> None:
-        repository, room, commit = self._repository, self._room.tree, self.base.commit
-        repository.check_out(commit, room)
+        checkout = Checkout(self._repository, self.base, self._room.tree)
+        self._notes += checkout.take()
         self._own.mkdir()
-        tracked, there = repository.tracked(), repository.files_of(commit)
-        packages = packages_of(there)
+        packages = checkout.packages()
         self._packages = [name for name in packages if name != _PACKAGE.name]
-        if _PACKAGE.name in packages:
+        if len(packages) > len(self._packages):
             self._notes.append(
                 f"{_PACKAGE.name} measures both sides as it is here: its own code is not compared"
             )
-        generated = self._copy_generated(there)
-        if generated:
-            names = _some(generated)
-            self._notes.append(f"git ignores {names}: {self.base} was measured with yours")
         command = str(self._config.getini("instrcount_against_build")).strip()
         if command:
-            self._build(command)
-            return
-        folders = {os.path.dirname(each) for each in there}
-        missing = [
-            each
-            for each in built_in_place(repository.path, tracked)
-            if os.path.dirname(each) in folders and not (room / each).exists()
-        ]
-        if missing:
-            raise InstrcountError(
-                "against-compiled",
-                f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
-                f"{self.base}",
-                "pytest --instrcount-against=REF -o "
-                "instrcount_against_build='python setup.py build_ext --inplace'    (or what "
-                "else builds it)",
-            )
-
-    def _copy_generated(self, there: Collection[str]) -> list[str]:
-        """Copy what a build or an install has written beside the sources, and git ignores."""
-        folders = {os.path.dirname(each) for each in there}
-        copied = []
-        for name in self._repository.ignored():
-            source, target = self._repository.path / name, self._room.tree / name
-            if os.path.dirname(name.rstrip("/")) not in folders or os.path.lexists(target):
-                continue
-            if name.endswith(".egg-info/"):
-                shutil.copytree(source, target)
-            elif name.endswith(".py") and source.is_file():
-                shutil.copy2(source, target)
-                copied.append(name)
-        return copied
-
-    def _build(self, command: str) -> None:
-        self._say(f"instrcount: building {self.base}: {printable(command)}")
-        log = self._own / "build.log"
-        environment = self._environment()
-        python = os.path.dirname(sys.executable)
-        environment["PATH"] = os.pathsep.join((python, environment.get("PATH", os.defpath)))
-        with log.open("wb") as output:
-            done = subprocess.run(
-                ["/bin/sh", "-c", command],
-                cwd=self._move(str(self._config.rootpath)),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                check=False,
-            )
-        if done.returncode:
-            raise InstrcountError(
-                "against-build",
-                f"the build of {self.base} ended with exit code {done.returncode}: {command}\n"
-                f"{_tail(log)}",
-                "change instrcount_against_build, or choose a commit that it builds",
-            )
+            self._say(f"instrcount: building {self.base}: {printable(command)}")
+            where = self._move(str(self._config.rootpath))
+            checkout.build(command, where, self._environment(), self._own / "build.log")
+        else:
+            checkout.check_built()
 
     # The other side.
 
@@ -283,7 +221,7 @@ class Head:
             raise InstrcountError(
                 "against-failed",
                 f"pytest does not run at {self.base}: it ended with exit code {status}\n"
-                f"--- its last lines ---\n{_tail(log)}",
+                f"--- its last lines ---\n{tail_of(log)}",
                 f"git worktree add --detach ../{short} {short}    (does pytest run there?)",
             )
         return found
@@ -357,13 +295,3 @@ def _spelled(folder: Path, top: Path) -> Path:
         if os.path.realpath(each) == os.path.realpath(top):
             return each
     return top
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _tail(log: Path) -> str:
-    return "\n".join(printable(line) for line in read_lines(log)[-_TAIL_LINES:]).strip()

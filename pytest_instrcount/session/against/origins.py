@@ -17,9 +17,10 @@ _BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 #: Below a folder that is built, where its packages are.
 _PLACES = ("", "src/", "lib/", "python/")
 #: Names that many projects have, and that others have left in site-packages by mistake.
-_NO_PACKAGES = frozenset(
-    ("benchmarks", "conftest", "docs", "examples", "scripts", "setup", "test", "testing", "tests")
-)
+_NO_PACKAGES = sys.stdlib_module_names | {
+    *("__init__", "benchmarks", "conftest", "docs", "examples", "scripts", "setup"),
+    *("test", "testing", "tests"),
+}
 
 
 def packages_of(files: Iterable[str]) -> dict[str, str]:
@@ -31,25 +32,21 @@ def packages_of(files: Iterable[str]) -> dict[str, str]:
     {'b': 'a/'}
     """
     files = set(files)
-    roots = {
-        each.removesuffix(name)
-        for each in files
-        for name in _BUILD_FILES
-        if each == name or each.endswith(f"/{name}")
-    }
+    split = [each.rpartition("/") for each in files]
+    roots = {folder + slash for folder, slash, name in split if name in _BUILD_FILES}
     places = {f"{root}{place}": root for root in roots for place in _PLACES}
     found: dict[str, str] = {}
-    for file in sorted(files):
-        folder, _, name = file.rpartition("/")
-        above, _, package = folder.rpartition("/")
-        if name == "__init__.py":
-            place, top = f"{above}/" if above else "", package
-        else:
-            place, top = f"{folder}/" if folder else "", name.removesuffix(".py")
-        others = top in _NO_PACKAGES or top in sys.stdlib_module_names
-        if name.endswith(".py") and place in places and top.isidentifier() and not others:
+    for file in sorted(each for each in files if each.endswith(".py")):
+        place, top = _place_of(file)
+        if place in places and top.isidentifier() and top not in _NO_PACKAGES:
             found.setdefault(top, places[place])
     return found
+
+
+def _place_of(file: str) -> tuple[str, str]:
+    """The folder, with a slash, that a package or module is imported from, and its name."""
+    place, slash, name = file.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")
+    return place + slash, name
 
 
 def check_origins(

@@ -15,9 +15,10 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Store, read_text
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import own_key, safe_part
+from pytest_instrcount.gate.store.textfile import read_text
 from pytest_instrcount.host.account.current import count, current
 from pytest_instrcount.host.account.timings import PhaseTime
 from pytest_instrcount.session import replay

@@ -55,9 +55,7 @@ def find_surroundings(
     interpreter; what else this Python imports from follows.
     """
     relative, paths = told
-    anchors = _anchors(rootdir)
-    found = [anchors[anchor] + path if anchor else path for anchor, path in paths]
-    found = [path for path in found if not path or os.path.exists(path) or path.endswith(".zip")]
+    found = _existing(paths, _anchors(rootdir))
     used = _COPIED_ALWAYS | {rootdir.relative_to(here).parts[0] if here in rootdir.parents else ""}
     if set(os.listdir(here)) <= used:
         sys_path = [path for path in sys_path if path != str(here)]
@@ -69,3 +67,9 @@ def find_surroundings(
         Path(os.path.normpath(rootdir / relative)),
         {**environment, "PYTHONPATH": pythonpath},
     )
+
+
+def _existing(paths: Sequence[tuple[str, str]], anchors: Mapping[str, str]) -> list[str]:
+    """The controller's folders, each at the same place below its anchor, as far as they are here."""
+    found = (anchors[anchor] + path if anchor else path for anchor, path in paths)
+    return [path for path in found if not path or os.path.exists(path) or path.endswith(".zip")]

@@ -21,8 +21,8 @@ from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing, Store, found_in
+from pytest_instrcount.gate.store.baseline_json import OLDER
 from pytest_instrcount.gate.store.names import own_key
-from pytest_instrcount.gate.store.schema import OLDER
 from pytest_instrcount.host.account.current import current, get_counters
 from pytest_instrcount.session.findings import Findings, find_with
 from pytest_instrcount.session.measure import Counting

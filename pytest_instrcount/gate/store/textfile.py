@@ -1,0 +1,78 @@
+"""Files of ours as texts of bounded length: read whole, replaced whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, damaged
+from pytest_instrcount.gate.store.names import reason_of, shown_path
+from pytest_instrcount.host.files import replace_file
+
+#: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
+Put = Callable[[Path, bytes], None]
+
+
+def read_text(path: Path, nodeid: str = "") -> str | None:
+    """The text of a file of ours, None if there is no file. Raises as `load_baseline` does."""
+    data = _read_bytes(path)
+    if data is None:
+        return None
+    if len(data) > LARGEST_FILE:
+        raise damaged(path, f"more than {LARGEST_FILE:,} bytes", nodeid)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise damaged(path, f"byte {error.start} is not UTF-8", nodeid) from None
+
+
+def _read_bytes(path: Path) -> bytes | None:
+    """At most one byte more than is allowed."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait forever
+            raise OSError("not a regular file")
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise InstrcountError(
+            "baseline-unreadable",
+            f"{shown_path(path)} cannot be read: {reason_of(error)}",
+            f"ls -ld {shown_path(nearest(path))}",
+        ) from error
+
+
+def write_text(path: Path, text: str, put: Put = replace_file) -> None:
+    """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
+    data = text.encode("utf-8")
+    if len(data) > LARGEST_FILE:
+        why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
+        raise unwritable(path, ValueError(why))
+    try:
+        put(path, data)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: Exception) -> InstrcountError:
+    """The error for a baseline that cannot be written or deleted."""
+    folder = shown_path(nearest(path.parent))
+    return InstrcountError(
+        "baseline-write",
+        f"{shown_path(path)} cannot be written: {reason_of(error)}",
+        f"ls -ld {folder}; df {folder}",
+    )
+
+
+def nearest(path: Path) -> Path:
+    """The path, or the nearest of the folders it is in that is there: what is to be looked at."""
+    for each in (path, *path.parents):
+        with contextlib.suppress(OSError, ValueError):
+            if os.path.lexists(each):
+                return each
+    return path

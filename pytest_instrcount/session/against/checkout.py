@@ -1,0 +1,113 @@
+"""The files of the other commit, in a work tree of their own: checked out, completed, built."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pytest_instrcount.callgrind.process import read_lines
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.records import Base
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.session.against.git import Repository
+from pytest_instrcount.session.against.origins import built_in_place, packages_of
+
+_TAIL_LINES = 20
+_MOST_NAMES = 5
+
+
+class Checkout:
+    """What is in the work tree of a commit; ``tree`` is its folder."""
+
+    def __init__(self, repository: Repository, base: Base, tree: Path) -> None:
+        self._repository = repository
+        self._base = base
+        self._tree = tree
+        self._there: list[str] = []
+
+    def take(self) -> list[str]:
+        """Check the commit out; returns what is to be said of it."""
+        self._repository.check_out(self._base.commit, self._tree)
+        self._there = self._repository.files_of(self._base.commit)
+        generated = self._copy_generated()
+        if not generated:
+            return []
+        return [f"git ignores {_some(generated)}: {self._base} was measured with yours"]
+
+    def packages(self) -> list[str]:
+        """Names of what the project installs at the commit."""
+        return list(packages_of(self._there))
+
+    def _folders(self) -> set[str]:
+        return {os.path.dirname(each) for each in self._there}
+
+    def _copy_generated(self) -> list[str]:
+        """Copy what a build or an install has written beside the sources, and git ignores."""
+        folders = self._folders()
+        copied = []
+        for name in self._repository.ignored():
+            source, target = self._repository.path / name, self._tree / name
+            if os.path.dirname(name.rstrip("/")) not in folders or os.path.lexists(target):
+                continue
+            if name.endswith(".egg-info/"):
+                shutil.copytree(source, target)
+            elif name.endswith(".py") and source.is_file():
+                shutil.copy2(source, target)
+                copied.append(name)
+        return copied
+
+    def check_built(self) -> None:
+        """Raise InstrcountError "against-compiled" where the user's side is built in place, this not."""
+        folders = self._folders()
+        missing = [
+            each
+            for each in built_in_place(self._repository.path, self._repository.tracked())
+            if os.path.dirname(each) in folders and not (self._tree / each).exists()
+        ]
+        if missing:
+            raise InstrcountError(
+                "against-compiled",
+                f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
+                f"{self._base}",
+                "pytest --instrcount-against=REF -o "
+                "instrcount_against_build='python setup.py build_ext --inplace'    (or what "
+                "else builds it)",
+            )
+
+    def build(self, command: str, where: str, environment: Mapping[str, str], log: Path) -> None:
+        """Run the user's command in a folder. Raises InstrcountError "against-build"."""
+        path = os.pathsep.join(
+            (os.path.dirname(sys.executable), environment.get("PATH", os.defpath))
+        )
+        with log.open("wb") as output:
+            done = subprocess.run(
+                ["/bin/sh", "-c", command],
+                cwd=where,
+                env={**environment, "PATH": path},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                check=False,
+            )
+        if done.returncode:
+            raise InstrcountError(
+                "against-build",
+                f"the build of {self._base} ended with exit code {done.returncode}: {command}\n"
+                f"{tail_of(log)}",
+                "change instrcount_against_build, or choose a commit that it builds",
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def tail_of(log: Path) -> str:
+    """The last lines of a log."""
+    return "\n".join(printable(line) for line in read_lines(log)[-_TAIL_LINES:]).strip()
