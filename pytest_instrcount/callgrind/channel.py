@@ -19,8 +19,14 @@ from pytest_instrcount.callgrind.real import os
 #: Orders to a process that forks: fork, go on as your own child, let one ended child go.
 FORK, BECOME, REAP = b"F", b"B", b"R"
 
-#: The name of the child that rehearses, as long as that of any other.
-REHEARSAL = "rehearse"
+#: How the names of the children begin that rehearse, each as long as that of any other child.
+REHEARSAL = "rehear"
+
+
+def rehearsal_name(zygote: int) -> str:
+    """The name of the child that rehearses in the zygote of this number."""
+    return f"{REHEARSAL}{zygote:02}"
+
 
 #: The answer to a pilot: warm-up calls, counted calls, and whether the warm-up is a long one.
 REPETITION = struct.Struct("<qqq")

@@ -27,6 +27,20 @@ FileKey: TypeAlias = tuple[str, int]
 _TAIL_BYTES = 512
 
 
+#: So many layouts of memory are forked of one zygote, whose memory was filled before its first import:
+#: what a zygote has imported lies elsewhere than in the one of the usual layout, which is number 0.
+_LAYOUTS_OF_A_ZYGOTE = 3
+
+
+def zygote_of(layout: int) -> int:
+    """The number of the zygote that a layout is forked of.
+
+    >>> [zygote_of(layout) for layout in range(8)]
+    [0, 1, 1, 1, 2, 2, 2, 3]
+    """
+    return -(-layout // _LAYOUTS_OF_A_ZYGOTE)
+
+
 @dataclass(slots=True, eq=False)
 class Test:
     """One test to measure, as pytest asked for it."""
@@ -51,6 +65,11 @@ class Test:
     def file(self) -> FileKey:
         """The child that can run it: one for each layout of memory."""
         return self.path, int(self.order["layout"])
+
+    @property
+    def zygote(self) -> int:
+        """The number of the zygote that it is forked of."""
+        return zygote_of(int(self.order["layout"]))
 
     @property
     def alone(self) -> bool:
@@ -233,6 +252,7 @@ class Run:
 class Starting:
     """A Valgrind process on its way to its first order; ``only`` is set where it is for one test."""
 
+    number: int
     valgrind: Valgrind
     deadline: float
     began: float

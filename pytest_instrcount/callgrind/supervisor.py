@@ -90,20 +90,22 @@ class Supervisor:
     native: Channel
     setup: Message
     selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
-    zygote: Valgrind | None = None
+    #: by number, see ``runs.zygote_of``
+    zygotes: dict[int, Valgrind] = field(default_factory=dict)
     starting: list[Starting] = field(default_factory=list)
     files: dict[FileKey, FileChild] = field(default_factory=dict)
     alone: list[FileChild] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     waiting: Waiting = field(default_factory=Waiting)
     deaths: int = 0
-    restarted: bool = False
+    restarted: set[int] = field(default_factory=set)
     #: Tests in a row that took the zygote with them, with no result in between.
     felled: int = 0
     #: When the loop last looked what there is.
     looked: float = 0.0
     refreshed: set[FileKey] = field(default_factory=set)
-    zygotes: int = 0
+    #: How many zygotes were started in all.
+    begun: int = 0
     #: How often the process that imports a file was killed.
     killed_imports: dict[FileKey, int] = field(default_factory=dict)
     #: What the zygotes are told, by file name.
@@ -132,7 +134,8 @@ class Supervisor:
         native = open_pidfd(self.setup["pid"])
         if native >= 0:
             self.selector.register(native, selectors.EVENT_READ, self.on_native_end)
-        self.start_zygote(None)
+        for number in range(1 + self.setup["layouts"]):
+            self.start_zygote(number)
         try:
             self.take_orders()  # some may have come with the setup: no event will tell of them
             while True:
@@ -185,9 +188,8 @@ class Supervisor:
         raise _Stopped
 
     def end_all(self) -> None:
-        for each in [self.zygote, *(start.valgrind for start in self.starting)]:
-            if each is not None:
-                each.end()
+        for each in [*self.zygotes.values(), *(start.valgrind for start in self.starting)]:
+            each.end()
         for file in self.alone:
             file.valgrind.end()
         while own_children():  # each that ends may leave its own to us
@@ -197,20 +199,20 @@ class Supervisor:
 
     # Starting.
 
-    def start_zygote(self, only: Test | None) -> None:
-        self.zygotes += 1
+    def start_zygote(self, number: int, only: Test | None = None) -> None:
+        self.begun += 1
         scratch = Path(self.setup["scratch"])
         self.restore_scratch()
-        log = scratch / f"valgrind{self.zygotes:04}.log"
-        output = scratch / f"output{self.zygotes:04}.log"
+        log = scratch / f"valgrind{self.begun:04}.log"
+        output = scratch / f"output{self.begun:04}.log"
         plan = scratch / ("fork.json" if only is None else "once.json")
         command = [
             part.replace("{log}", str(log)).replace("{plan}", str(plan))
-            for part in self.setup["command"]
+            for part in (*self.setup["command"], str(number))
         ]
         began, patience = time.monotonic(), Patience(self.setup["patience"])
         if only is None:
-            self.sweeper.empty(in_use=bool(self.alone or self.starting))
+            self.sweeper.empty(number, in_use=bool(self.zygotes or self.alone or self.starting))
         try:
             valgrind = start_valgrind(
                 command, self.setup["environment"], self.setup["folder"], log, output
@@ -219,7 +221,7 @@ class Supervisor:
             self.fatal(f"Valgrind could not be started: {error}")
             return
         self.sweeper.begin(valgrind.process.pid)
-        start = Starting(valgrind, began + patience.usual, began, patience, only)
+        start = Starting(number, valgrind, began + patience.usual, began, patience, only)
         self.starting.append(start)
         self.selector.register(
             valgrind.parent.channel, selectors.EVENT_READ, lambda: self.on_starting(start)
@@ -246,19 +248,28 @@ class Supervisor:
         self.tell_spent(start.only, [("zygote start", start.began, time.monotonic())])
         if start.only is not None:
             self.open_alone(start.only, valgrind)
-        elif valgrind.compiled and not self.restarted and not self.setup["dont_write_bytecode"]:
+        elif self.compiled_at_start(start):
             # Byte code was written on the way: from now on it is read, and the heap is another.
-            self.restarted = True
+            self.restarted.add(start.number)
             valgrind.end()
             self.sweeper.forget(valgrind.process.pid)
-            self.start_zygote(None)
+            self.start_zygote(start.number)
         else:
-            self.zygote = valgrind
+            self.zygotes[start.number] = valgrind
             self.selector.register(
-                valgrind.parent.channel, selectors.EVENT_READ, self.on_zygote_end
+                valgrind.parent.channel,
+                selectors.EVENT_READ,
+                lambda: self.on_zygote_end(valgrind),
             )
             self.sweeper.settle(valgrind.process.pid)
-            self.outbox.send({"kind": "ready", "threads": valgrind.threads})
+            if not start.number:
+                self.outbox.send({"kind": "ready", "threads": valgrind.threads})
+
+    def compiled_at_start(self, start: Starting) -> bool:
+        """Whether a zygote is to be started once more, since the first start has written byte code."""
+        if start.number in self.restarted or self.setup["dont_write_bytecode"]:
+            return False
+        return bool(start.valgrind.compiled)
 
     def on_unready(self, start: Starting, why: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -272,7 +283,7 @@ class Supervisor:
             self.give_problem(start.only, f"no process of its own could be started: {text}")
         elif start.valgrind.process.returncode == -signal.SIGKILL and not self.deaths:
             self.deaths += 1  # somebody's doing, not Valgrind's: once more
-            self.start_zygote(None)
+            self.start_zygote(start.number)
         else:
             self.fatal(text)
 
@@ -302,22 +313,25 @@ class Supervisor:
 
     def busy(self) -> int:
         collecting = sum(not file.collected for file in (*self.files.values(), *self.alone))
-        alone = sum(start.only is not None for start in self.starting)
-        return len(self.runs) + collecting + alone
+        starting = sum(start.only is not None or start.number > 0 for start in self.starting)
+        return len(self.runs) + collecting + starting
 
     def advance(self, test: Test) -> bool:
         """Take the next step for a test; False if it has to wait for something."""
         forks = test.order["forks"]
-        if test.alone or (self.zygote is not None and self.zygote.threads > 1 and not forks):
-            if self.zygote is not None and not test.alone:
-                test.started = self.zygote.started
-            self.start_zygote(test)
+        zygote = self.zygotes.get(test.zygote)
+        if test.alone or (zygote is not None and zygote.threads > 1 and not forks):
+            if zygote is not None and not test.alone:
+                test.started = zygote.started
+            self.start_zygote(test.zygote, test)
             return True
-        if self.zygote is None:
+        if zygote is None:
+            if all(start.only or start.number != test.zygote for start in self.starting):
+                self.start_zygote(test.zygote)
             return False
         file = self.files.get(test.file)
         if file is None:
-            self.open_file(test.file)
+            self.open_file(test.file, zygote)
             return False
         if file.collected is None:
             return False
@@ -328,14 +342,13 @@ class Supervisor:
             self.start_run(test, file)
         return True
 
-    def open_file(self, key: FileKey) -> None:
-        assert self.zygote is not None
+    def open_file(self, key: FileKey, zygote: Valgrind) -> None:
         try:
-            parent = self.zygote.parent.fork()
+            parent = zygote.parent.fork()
         except ChannelClosed:
-            self.on_zygote_end()
+            self.on_zygote_end(zygote)
             return
-        self.files[key] = self.begin_collecting(key, parent, self.zygote, None)
+        self.files[key] = self.begin_collecting(key, parent, zygote, None)
 
     def open_alone(self, test: Test, valgrind: Valgrind) -> None:
         parent = valgrind.parent.become()
@@ -581,7 +594,7 @@ class Supervisor:
             maps = [take_names(int(pid), scratch / "dumps") for pid in (run.pid, run.counter)]
             run.names = [str(path) for path in maps if path is not None]
         run.keep_counted()
-        known = {self.zygote.process.pid} if self.zygote is not None else set()
+        known = {zygote.process.pid for zygote in self.zygotes.values()}
         known |= {start.valgrind.process.pid for start in self.starting}
         known |= {file.valgrind.process.pid for file in self.alone}
         self.sweeper.sweep_processes(known)
@@ -615,17 +628,16 @@ class Supervisor:
 
     # Endings that nobody asked for.
 
-    def on_zygote_end(self) -> None:
-        """The zygote is gone, and all its children with it: start afresh."""
-        zygote = self.zygote
-        if zygote is None:
+    def on_zygote_end(self, zygote: Valgrind) -> None:
+        """A zygote is gone, and all its children with it: the next test that needs it starts it afresh."""
+        if zygote not in self.zygotes.values():
             return
-        self.zygote = None
+        self.zygotes = {n: each for n, each in self.zygotes.items() if each is not zygote}
         self.selector.unregister(zygote.parent.channel)
         words = zygote.last_words(zygote.process.pid)
         zygote.end()
         self.sweeper.forget(zygote.process.pid)
-        for file in list(self.files.values()):
+        for file in [each for each in self.files.values() if each.valgrind is zygote]:
             self.close_file(file)
         runs = [run for run in self.runs if run.file.valgrind is zygote]
         for run in runs:
@@ -637,8 +649,7 @@ class Supervisor:
         elif runs[0].test.tries >= _MOST_TRIES:
             self.felled += 1
         if self.deaths >= _DEATHS_IN_A_ROW or self.felled >= _FELLED_IN_A_ROW:
-            self.fatal(f"the zygote died {self.zygotes} times\n{words}")
-        self.start_zygote(None)
+            self.fatal(f"the zygote died {self.begun} times\n{words}")
 
     def on_file_end(self, file: FileChild, why: str) -> None:
         """A file's child is gone before or between its tests."""
@@ -678,11 +689,11 @@ class Supervisor:
         if file.parent.channel.fileno() in self.selector.get_map():
             self.selector.unregister(file.parent.channel)
         file.parent.close()
-        if file.only is None and self.zygote is file.valgrind:
+        if file.valgrind in self.zygotes.values():
             try:
-                self.zygote.parent.order(REAP)
+                file.valgrind.parent.order(REAP)
             except ChannelClosed:
-                self.on_zygote_end()
+                self.on_zygote_end(file.valgrind)
 
     def close_idle_files(self) -> None:
         for key, file in list(self.files.items()):

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import REHEARSAL
+from pytest_instrcount.callgrind.channel import REHEARSAL, rehearsal_name
 from pytest_instrcount.callgrind.process import end_orphans, now_since_boot, start_of
 from pytest_instrcount.callgrind.scratch import remove_tree
 
@@ -45,12 +45,12 @@ class Sweeper:
         """A process is gone, and needs nothing."""
         self._spans.pop(pid, None)
 
-    def empty(self, *, in_use: bool) -> None:
-        """Have a zygote find what the first one found: no file that another has left.
+    def empty(self, zygote: int, *, in_use: bool) -> None:
+        """Have the zygote of this number find what the first one found: no file that another has left.
 
         ``in_use``: others are at work, and only what a zygote would find in its own way goes.
         """
-        for name in [REHEARSAL] if in_use else os.listdir(self.folder):
+        for name in [rehearsal_name(zygote)] if in_use else os.listdir(self.folder):
             remove_tree(self.folder / name)
 
     def sweep_processes(self, known: Collection[int]) -> None:
@@ -60,9 +60,9 @@ class Sweeper:
     def sweep_files(self, at_work: Collection[str]) -> None:
         """Delete what is in the folder and nobody can need; folders of tests at work stay."""
         self._look()
-        kept = {*at_work, REHEARSAL}
         for name, span in list(self._names.items()):
-            if name not in kept and not self._may_be_needed(span):
+            kept = name in at_work or name.startswith(REHEARSAL)
+            if not kept and not self._may_be_needed(span):
                 remove_tree(self.folder / name)
                 del self._names[name]
 

@@ -74,6 +74,8 @@ class ZygoteSetup:
     editable: Mapping[str, Any] = field(default_factory=dict)
     #: the folder of this plugin, where ``sys_path`` may lead to another copy of it; else ""
     own_package: str = ""
+    #: whether layouts other than the usual one will be asked for: their zygote starts at once, too
+    layouts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class Zygote:
                 "patience": setup.patience,
                 "place": self._place,
                 "jobs": setup.jobs,
+                "layouts": int(setup.layouts),
                 "dont_write_bytecode": sys.dont_write_bytecode,
             }
         )

@@ -15,11 +15,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baselines import Baselines, packed, unpacked
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Delta, compare
-from pytest_instrcount.gate.gate import (
-    Verdict,
-    judge,
-    too_many_allocations,
-)
+from pytest_instrcount.gate.gate import Verdict, judge, too_many_allocations
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
@@ -144,6 +140,11 @@ class Rulings:
         """What was counted of a test that is not unchanged; None unless it is held."""
         return unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
 
+    @property
+    def needs_layouts(self) -> bool:
+        """Whether what is to be stored will be measured in other layouts, whatever is counted."""
+        return self.policy.update is not None and not self.first_look
+
     def unsettled(self, layouts: int = 0) -> Iterator[Measurement]:
         """What has to be measured in more layouts than so many: suspicions, and what is to be stored."""
         if self.first_look and self.policy.update is not None:
@@ -246,11 +247,9 @@ class Rulings:
             if self._writes(result):
                 update.begin()
                 measurement = self._measurement(nodeid)
-                baseline = replace(
-                    to_baseline(measurement, self.environment, known),
-                    python=self._trees.get(nodeid),
-                )
-                baseline = replace(baseline, ledger=self._ledger(baseline))
+                baseline = to_baseline(measurement, self.environment, known)
+                ledger = self._ledger(baseline)
+                baseline = replace(baseline, python=self._trees.get(nodeid), ledger=ledger)
                 if self.shard is not None:
                     self.shard.add(measurement)
                 written = self.store.write(baseline, update.add)

@@ -17,12 +17,7 @@ from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
-from pytest_instrcount.session.answers import (
-    Heartbeat,
-    is_lost,
-    measure_layouts,
-    order_for,
-)
+from pytest_instrcount.session.answers import Heartbeat, is_lost, measure_layouts, order_for
 from pytest_instrcount.session.clocks import OtherClocks
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.outcomes import Outcomes, know_why_left
@@ -103,14 +98,15 @@ class Counting:
                 "nothing is measured under --pdb and --trace: the tests ran natively"
             )
             return
-        self._zygote = self._start_zygote(self._valgrind)
+        self._zygote = self._start_zygote(self._valgrind, layouts=rulings.needs_layouts)
 
     @timed("start of Valgrind")
-    def _start_zygote(self, valgrind: str, options: Sequence[str] = ()) -> Zygote:
+    def _start_zygote(
+        self, valgrind: str, options: Sequence[str] = (), *, layouts: bool = False
+    ) -> Zygote:
+        about = self._config, self._settings, valgrind, self._surroundings, self._jobs, options
         try:
-            return start_zygote(
-                self._config, self._settings, valgrind, self._surroundings, self._jobs, options
-            )
+            return start_zygote(*about, layouts=layouts)
         except InstrcountError as error:
             raise pytest.UsageError(str(error)) from None
 

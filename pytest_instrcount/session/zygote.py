@@ -48,10 +48,12 @@ def start_zygote(
     surroundings: Surroundings,
     jobs: int,
     options_of_valgrind: Sequence[str] = (),
+    *,
+    layouts: bool = False,
 ) -> Zygote:
     """Start one that counts instructions, or, where ``valgrind`` is "", one that traces calls.
 
-    It measures ``jobs`` tests at a time.
+    It measures ``jobs`` tests at a time. ``layouts``: in other layouts of memory, too, for sure.
 
     Raises InstrcountError if there is no room for its files.
     """
@@ -81,6 +83,7 @@ def start_zygote(
         options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
         editable=config.stash.get(EDITABLE, {}),
         own_package=config.stash.get(OWN_PACKAGE, ""),
+        layouts=layouts,
     )
     return Zygote(setup, scratch)
 

@@ -105,3 +105,31 @@ def test_not_deterministic(project: pytest.Pytester, run: Callable[..., Any]) ->
     (test,) = tests.values()
     assert test["verdict"] == "nondeterministic"
     assert not list(project.path.glob("instrcount_baselines/**/*.json"))
+
+
+def test_what_is_imported_before_a_test_lies_elsewhere(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Also what pytest itself has imported: of names of one type, which may share a place in a cache."""
+    project.makepyfile(
+        test_place=f"""
+        import argparse
+        import os
+        import pytest
+
+        # a name that was interned before this file was imported
+        NAME = next(name for name in vars(argparse.ArgumentParser) if name == "format_help")
+        if "INSTRCOUNT_CHILD" in os.environ:
+            with open({str(project.path / "places.txt")!r}, "a") as file:
+                file.write(f"{{id(NAME)}}\\n")
+
+        @pytest.mark.instrcount
+        def test_place():
+            sorted(range(100))
+        """
+    )
+    result, _ = run("--instrcount-update-baseline", "--instrcount-blame=off")
+    result.assert_outcomes(passed=1)
+    places = {*(project.path / "places.txt").read_text().split()}
+    # in the usual layout, and in three others, of one zygote
+    assert len(places) == 2

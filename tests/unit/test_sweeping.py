@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.callgrind import sweeping
-from pytest_instrcount.callgrind.channel import REHEARSAL
+from pytest_instrcount.callgrind.channel import rehearsal_name
 from pytest_instrcount.callgrind.sweeping import Sweeper
 
 ZYGOTE, FILE, TEST, OTHER, ORPHAN = range(10, 15)
@@ -101,10 +101,10 @@ def test_what_may_be_of_another_stays(sweeper: Sweeper, clock: Clock) -> None:
 
 
 def test_folders_of_tests_at_work_stay(sweeper: Sweeper) -> None:
-    for name in ("child", REHEARSAL, "left"):
+    for name in ("child", rehearsal_name(1), "left"):
         make(sweeper, name)
     sweeper.sweep_files({"child"})
-    assert names(sweeper) == {"zygote's", "child", REHEARSAL}
+    assert names(sweeper) == {"zygote's", "child", rehearsal_name(1)}
 
 
 def test_a_folder_that_is_gone(sweeper: Sweeper, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_folder_that_is_gone(sweeper: Sweeper, tmp_path: Path) -> None:
 )
 def test_a_new_zygote(sweeper: Sweeper, in_use: bool, left: set[str]) -> None:
     """It finds no file, or none of those that it makes itself."""
-    make(sweeper, REHEARSAL)
-    sweeper.empty(in_use=in_use)
+    make(sweeper, rehearsal_name(2))
+    sweeper.empty(2, in_use=in_use)
     assert names(sweeper) == left
 
 

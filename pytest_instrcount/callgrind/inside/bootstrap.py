@@ -153,6 +153,13 @@ if _plan.get("own_package"):
     _use_plugin_in(_plan["own_package"])
 
 
+_plan["zygote"] = int(sys.argv[2]) if sys.argv[2:] else 0
+if _plan["zygote"]:
+    from pytest_instrcount.callgrind.inside.layout import disturb
+
+    disturb(_plan["zygote"])  # what is imported from here on lies elsewhere
+
+
 def _say_what_is_installed(installed):
     """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
 

@@ -2,7 +2,9 @@
 
 Whatever decides where things lie is disturbed: pymalloc's pools, glibc's bins, the version tags of
 types, interned strings, code objects, and what code that every program shares has adapted to. It is
-done before a test file is imported, so that the objects of its modules lie elsewhere, too.
+done before a test file is imported, so that the objects of its modules lie elsewhere, too; and once
+before pytest is imported, in the zygotes of other layouts: two names of one type may share a place in
+the cache of methods in all layouts of one zygote, and in none of another.
 """
 
 from __future__ import annotations

@@ -151,7 +151,13 @@ class Zygote:
         requests = load_requests()
         if self._plan["rehearse"]:
             self._leave_to_child()
-            rehearse(self._plan["scratch"], requests, TestChild, silence_reporter)
+            rehearse(
+                self._plan["zygote"],
+                self._plan["scratch"],
+                requests,
+                TestChild,
+                silence_reporter,
+            )
         random.seed(0)
         gc.unfreeze()  # the rehearsal has frozen all that there was
         gc.collect()

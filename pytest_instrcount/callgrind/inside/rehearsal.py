@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import REHEARSAL, REPETITION
+from pytest_instrcount.callgrind.channel import REPETITION, rehearsal_name
 from pytest_instrcount.callgrind.inside.child import Line
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.config.stash import COUNTING
@@ -31,8 +31,9 @@ class _Plugin:
     """Stands for this package's plugin, and runs the tests as a zygote would."""
 
     def __init__(
-        self, scratch: str, requests: Requests, child_class: Any, silence: Silence
+        self, name: str, scratch: str, requests: Requests, child_class: Any, silence: Silence
     ) -> None:
+        self._name = name
         self._scratch = scratch
         self._requests = requests
         self._child_class = child_class
@@ -64,7 +65,7 @@ class _Plugin:
             line, ours = _open_line()
             order = {
                 "nodeid": item.nodeid,
-                "child": REHEARSAL,
+                "child": self._name,
                 "verbose": 0,
                 "pilot": 0,
                 "trace": 0,
@@ -89,9 +90,14 @@ def _open_line() -> tuple[Line, socket.socket]:
     return line, ours
 
 
-def rehearse(scratch: str, requests: Requests, child_class: Any, silence: Silence) -> None:
-    """Run the tests of ``rehearsed``. What this leaves in the environment is put back."""
-    before = dict(os.environ)
+def rehearse(
+    zygote: int, scratch: str, requests: Requests, child_class: Any, silence: Silence
+) -> None:
+    """Run the tests of ``rehearsed`` in the zygote of this number.
+
+    What this leaves in the environment is put back.
+    """
+    name, before = rehearsal_name(zygote), dict(os.environ)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_PLUGINS", None)
     try:
@@ -110,7 +116,7 @@ def rehearse(scratch: str, requests: Requests, child_class: Any, silence: Silenc
                 "-pno:faulthandler",
                 str(_TESTS),
             ],
-            plugins=[_Plugin(scratch, requests, child_class, silence)],
+            plugins=[_Plugin(name, scratch, requests, child_class, silence)],
         )
     finally:
         os.environ.clear()
