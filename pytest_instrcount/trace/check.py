@@ -19,25 +19,26 @@ def broken_rules(timeline: Timeline) -> str:
         return "its columns differ in length"
     labels, tracks = len(timeline.labels), len(timeline.tracks)
     last: dict[int, int] = {}
-    before = None
     for row in range(size):
-        start, end, parent = timeline.start[row], timeline.end[row], timeline.parent[row]
         track, flags = timeline.track[row], timeline.flags[row]
         if not (0 <= timeline.label[row] < labels and 0 <= track < tracks):
             return f"row {row} has a label or a track that is not there"
-        if end < start or (before is not None and start < before):
+        if not _follows(timeline, row):
             return f"row {row} ends before it starts, or starts before the row above it"
         if not 0 <= flags <= _ALL_FLAGS:
             return f"row {row} has unknown flags"
-        before = start
-        if flags & ASYNC:
-            if parent != -1:
-                return f"row {row} overlaps others, and has a parent"
-            continue
-        if not _nests(timeline, row, last.get(track, -1)):
-            return f"row {row} does not nest"
-        last[track] = row
-    return _broken_extras(timeline, size, tracks)
+        if not flags & ASYNC:
+            if not _nests(timeline, row, last.get(track, -1)):
+                return f"row {row} does not nest"
+            last[track] = row
+        elif timeline.parent[row] != -1:
+            return f"row {row} overlaps others, and has a parent"
+    return _broken_details(timeline, size, tracks) or _broken_extras(timeline, tracks)
+
+
+def _follows(timeline: Timeline, row: int) -> bool:
+    start = timeline.start[row]
+    return start <= timeline.end[row] and (row == 0 or timeline.start[row - 1] <= start)
 
 
 def _nests(timeline: Timeline, row: int, above: int) -> bool:
@@ -52,13 +53,17 @@ def _nests(timeline: Timeline, row: int, above: int) -> bool:
     return parent == -1 or timeline.end[row] <= timeline.end[parent]
 
 
-def _broken_extras(timeline: Timeline, size: int, tracks: int) -> str:
+def _broken_details(timeline: Timeline, size: int, tracks: int) -> str:
     for row in (*timeline.details, *timeline.folded):
         if not 0 <= row < size:
             return f"there is no row {row} for its details"
     for row, detail in timeline.details.items():
         if detail.end_track is not None and not 0 <= detail.end_track < tracks:
             return f"row {row} ended on a track that is not there"
+    return ""
+
+
+def _broken_extras(timeline: Timeline, tracks: int) -> str:
     on = [mark.track for mark in timeline.marks] + [sample.track for sample in timeline.memory]
     on += [track for flow in timeline.flows for track in (flow.from_track, flow.to_track)]
     if any(not 0 <= track < tracks for track in on):

@@ -9,17 +9,8 @@ from pytest_instrcount.trace.columns import Columns, Flag
 
 def broken_invariants(columns: Columns) -> tuple[str, ...]:
     """Sentences about what does not hold; none, if all is well."""
-    lengths = {
-        len(column)
-        for column in (
-            columns.key,
-            columns.parent,
-            columns.start,
-            columns.end,
-            columns.flags,
-            columns.thread,
-        )
-    }
+    numbers = columns.key, columns.parent, columns.start, columns.end, columns.flags
+    lengths = {*map(len, (*numbers, columns.thread))}
     if len(lengths) > 1:
         return (f"columns of different lengths: {sorted(lengths)}",)
     return (*_per_row(columns), *_of_siblings(columns), *_of_sums(columns))
@@ -37,15 +28,19 @@ def _per_row(columns: Columns) -> Iterator[str]:
         if not -1 <= parent < row:
             yield f"row {row} stands before its caller {parent}"
         elif parent >= 0 and not columns.folded:
-            if columns.thread[parent] != columns.thread[row]:
-                yield f"row {row} was called from another thread"
-            if not columns.start[parent] < columns.start[row]:
-                yield f"row {row} starts before its caller {parent}"
-            if columns.end[row] > columns.end[parent]:
-                yield f"row {row} ends after its caller {parent}"
+            yield from _of_caller(columns, row, parent)
         before = columns.flags[row] & Flag.START_FRAME
         if before and parent >= 0 and not columns.flags[parent] & Flag.START_FRAME:
             yield f"start frame {row} was called within the trace"
+
+
+def _of_caller(columns: Columns, row: int, parent: int) -> Iterator[str]:
+    if columns.thread[parent] != columns.thread[row]:
+        yield f"row {row} was called from another thread"
+    if not columns.start[parent] < columns.start[row]:
+        yield f"row {row} starts before its caller {parent}"
+    if columns.end[row] > columns.end[parent]:
+        yield f"row {row} ends after its caller {parent}"
 
 
 def _of_siblings(columns: Columns) -> Iterator[str]:

@@ -208,9 +208,10 @@ class Rows:
             column = getattr(self, name)
             column[:] = array(column.typecode, [column[row] for row in kept])
         self.parent[:] = array("i", parents)
-        self.activation = {place[row]: n for row, n in self.activation.items() if row in place}
-        self._frame_of = {place[row]: n for row, n in self._frame_of.items() if row in place}
-        self.objects = {place[row]: each for row, each in self.objects.items() if row in place}
+        for table in (self.activation, self._frame_of, self.objects):
+            moved = {place[row]: each for row, each in table.items() if row in place}
+            table.clear()
+            table.update(moved)  # type: ignore[arg-type]
         self.greenlets = [(0, self._greenlet)]
         for stack, _ in self._stacks.values():
             stack[:] = [_moved(value, place) for value in stack]
@@ -225,16 +226,21 @@ def _place(number: int, top: int, function: object, *, started: bool) -> int:
     if number == HIDDEN or top == _HIDE:
         return _HIDE
     if top == _RUN_ONLY:
-        if number == TRANSPARENT:  # what carries a session into the thread, and calls run()
-            return _RUN_ONLY
-        is_run = type(function) is CodeType and function.co_name == "run"
-        return _GROUND if is_run and number >= 0 else _HIDE
+        return _place_in_thread(number, function)
     if number == TRANSPARENT:
         return top if top <= _ALIAS - _GROUND else _ALIAS - top
     if type(function) is CFunction and function.qualname not in STARTERS:
         # a builtin called by a frame of ours is our affair
         return _HIDE
     return _ALIAS - top
+
+
+def _place_in_thread(number: int, function: object) -> int:
+    """The same of what the start of a thread calls: of that only ``run`` is shown."""
+    if number == TRANSPARENT:  # what carries a session into the thread, and calls run()
+        return _RUN_ONLY
+    is_run = type(function) is CodeType and function.co_name == "run"
+    return _GROUND if is_run and number >= 0 else _HIDE
 
 
 def _moved(value: int, place: dict[int, int]) -> int:

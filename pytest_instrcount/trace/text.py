@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -10,6 +10,8 @@ from typing import Literal
 from pytest_instrcount.trace.contexts import Context, ContextTree
 
 Action = Literal["keep", "drop", "splice"]
+
+_HEADING = "in other threads and greenlets:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +47,38 @@ def render(
     limit: int | None = None,
 ) -> str:
     """Indented lines of "name [object]  calls"; ``only``: contexts to show; ``limit``: how many lines."""
-    act = _decider(tuple(rules))
     lines: list[str] = []
     left_out = 0
+    for line in _lines(tree, marker, tuple(rules), only):
+        if limit is None or len(lines) < limit or line == _HEADING:
+            lines.append(line)
+        else:
+            left_out += 1
+    if left_out:
+        lines.append(f"... {left_out} more lines")
+    return "\n".join(lines)
+
+
+def _lines(
+    tree: ContextTree, marker: str | None, rules: tuple[Prune, ...], only: set[int] | None
+) -> Iterator[str]:
+    act = _decider(rules)
     tops = _below(tree, marker)
     pending = [(number, 0) for number in reversed(tops or list(tree.roots()))]
-    headed = False
     others = set(tree.others)
     while pending:
         number, depth = pending.pop()
         node = tree.nodes[number]
         action = "splice" if node.started_before and not tops else act(node.name)
-        if number in others and not headed:
-            headed = True
-            lines.append("in other threads and greenlets:")
+        if number in others:
+            others.clear()
+            yield _HEADING
         if action == "drop" or (only is not None and number not in only):
             continue
         if action == "keep":
-            if limit is None or len(lines) < limit:
-                lines.append("  " * depth + f"{node.title}  {_numbers(node)}")
-            else:
-                left_out += 1
+            yield "  " * depth + f"{node.title}  {_numbers(node)}"
             depth += 1
         pending.extend((child, depth) for child in reversed(node.children))
-    if left_out:
-        lines.append(f"... {left_out} more lines")
-    return "\n".join(lines)
 
 
 def _below(tree: ContextTree, marker: str | None) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -38,32 +38,24 @@ def weave(timeline: Timeline, spans: Iterable[Span]) -> Timeline:
         return timeline
     calls = len(timeline)
     numbers = {label: number for number, label in enumerate(timeline.labels)}
-    label = [numbers.setdefault(span.label, len(numbers)) for span in spans]
-    start = column([*timeline.start, *(span.start for span in spans)])
-    end = column([*timeline.end, *(max(span.start, span.end) for span in spans)])
-    track = column([*timeline.track, *(span.track for span in spans)])
-    flags = column([*timeline.flags, *map(_flags, spans)])
-    # Of what starts together the longer is outside. A range before a call: it may be its with-block.
-    order = sorted(
-        chain(range(calls, len(start)), range(calls)), key=lambda row: (start[row], -end[row])
-    )
-    old_label = timeline.label
+    labels = [numbers.setdefault(span.label, len(numbers)) for span in spans]
     details = {calls + at: span.detail for at, span in enumerate(spans) if span.detail is not None}
-    details.update(timeline.details)
-    place = {old: new for new, old in enumerate(order) if old in details or old in timeline.folded}
-    parent = _parents(order, calls, start, end, track, flags)
-    return replace(
+    both = replace(
         timeline,
         labels=tuple(numbers),
-        label=column([old_label[row] if row < calls else label[row - calls] for row in order]),
-        parent=column(parent),
-        start=column([start[row] for row in order]),
-        end=column([end[row] for row in order]),
-        track=column([track[row] for row in order]),
-        flags=column([flags[row] for row in order]),
-        folded={place[old]: folded for old, folded in timeline.folded.items()},
-        details={place[old]: detail for old, detail in sorted(details.items())},
+        label=column([*timeline.label, *labels]),
+        start=column([*timeline.start, *(span.start for span in spans)]),
+        end=column([*timeline.end, *(max(span.start, span.end) for span in spans)]),
+        track=column([*timeline.track, *(span.track for span in spans)]),
+        flags=column([*timeline.flags, *map(_flags, spans)]),
+        details={**timeline.details, **details},
     )
+    # Of what starts together the longer is outside. A range before a call: it may be its with-block.
+    order = sorted(
+        chain(range(calls, len(both)), range(calls)),
+        key=lambda row: (both.start[row], -both.end[row]),
+    )
+    return reordered(replace(both, parent=_parents(both, order, calls)), order)
 
 
 def _flags(span: Span) -> int:
@@ -72,38 +64,38 @@ def _flags(span: Span) -> int:
     return span.flags if ended in (None, span.track) else span.flags | ASYNC
 
 
-def _parents(
-    order: Sequence[int],
-    calls: int,
-    start: array[int],
-    end: array[int],
-    track: array[int],
-    flags: array[int],
-) -> list[int]:
-    """The parent of each row of ``order``, by place in it; sets ASYNC in ``flags``."""
+def _parents(timeline: Timeline, order: Iterable[int], calls: int) -> array[int]:
+    """The parents of all rows, which start in this order; what is no call may be made ASYNC."""
+    start, end, flags = timeline.start, timeline.end, timeline.flags
     stacks: dict[int, list[int]] = {}
-    parent: list[int] = []
-    for place, row in enumerate(order):
+    parent = column([-1]) * len(timeline)
+    for row in order:
         if flags[row] & ASYNC:
-            parent.append(-1)
             continue
-        stack = stacks.setdefault(track[row], [])
-        while stack and end[order[stack[-1]]] <= start[row]:
+        stack = stacks.setdefault(timeline.track[row], [])
+        while stack and end[stack[-1]] <= start[row]:
             stack.pop()
-        overlaps = stack and end[order[stack[-1]]] < end[row]
-        if overlaps and row >= calls:
+        if row >= calls and stack and end[stack[-1]] < end[row]:
             flags[row] |= ASYNC
-            parent.append(stack[-1])
             continue
-        while stack and end[order[stack[-1]]] < end[row]:
-            flags[order[stack.pop()]] |= ASYNC
-        parent.append(stack[-1] if stack else -1)
-        stack.append(place)
-    # A child of one that was put beside the tree belongs to whatever was around that one.
-    for place, above in enumerate(parent):
-        if above >= 0 and flags[order[above]] & ASYNC:
-            parent[place] = parent[above]
-    return [-1 if flags[row] & ASYNC else above for row, above in zip(order, parent)]
+        while stack and end[stack[-1]] < end[row]:
+            flags[stack.pop()] |= ASYNC
+        if stack:
+            parent[row] = stack[-1]
+        stack.append(row)
+    return _past_async(parent, flags, order)
+
+
+def _past_async(parent: array[int], flags: array[int], order: Iterable[int]) -> array[int]:
+    """The parents, where what was put beside the tree has none, and is none."""
+    for row in order:
+        above = parent[row]
+        if above >= 0 and flags[above] & ASYNC:
+            parent[row] = parent[above]
+    for row, flag in enumerate(flags):
+        if flag & ASYNC:
+            parent[row] = -1
+    return parent
 
 
 def join(first: Timeline, second: Timeline) -> Timeline:
@@ -115,42 +107,51 @@ def join(first: Timeline, second: Timeline) -> Timeline:
     >>> list(both.start), list(both.label), len(both.tracks)
     ([1, 3], [0, 0], 1)
     """
-    rows = len(first)
     labels = {label: number for number, label in enumerate(first.labels)}
     to_label = [labels.setdefault(label, len(labels)) for label in second.labels]
     tracks, to_track = _joined_tracks(first.tracks, second.tracks)
-    details = dict(first.details)
-    for row, detail in second.details.items():
-        at = detail.end_track
-        details[rows + row] = detail if at is None else replace(detail, end_track=to_track[at])
+    moved = _moved(second, len(first), to_label, to_track)
     joined = replace(
         first,
         labels=tuple(labels),
         tracks=tracks,
-        label=column(first.label) + column([to_label[label] for label in second.label]),
-        parent=column(first.parent)
-        + column([-1 if row < 0 else rows + row for row in second.parent]),
+        label=column(first.label) + moved.label,
+        parent=column(first.parent) + moved.parent,
         start=column(first.start) + column(second.start),
         end=column(first.end) + column(second.end),
-        track=column(first.track) + column([to_track[track] for track in second.track]),
+        track=column(first.track) + moved.track,
         flags=column(first.flags) + column(second.flags),
-        folded={**first.folded, **{rows + row: one for row, one in second.folded.items()}},
-        details=details,
-        marks=(*first.marks, *(replace(mark, track=to_track[mark.track]) for mark in second.marks)),
-        memory=(*first.memory, *(replace(one, track=to_track[one.track]) for one in second.memory)),
-        flows=(
-            *first.flows,
-            *(
-                replace(
-                    flow, from_track=to_track[flow.from_track], to_track=to_track[flow.to_track]
-                )
-                for flow in second.flows
-            ),
-        ),
+        folded={**first.folded, **moved.folded},
+        details={**first.details, **moved.details},
+        marks=(*first.marks, *moved.marks),
+        memory=(*first.memory, *moved.memory),
+        flows=(*first.flows, *moved.flows),
         windows=first.windows + second.windows,
         truncated=first.truncated or second.truncated,
     )
     return in_start_order(joined)
+
+
+def _moved(one: Timeline, rows: int, to_label: list[int], to_track: list[int]) -> Timeline:
+    """The same with ``rows`` before it, and other numbers of labels and tracks."""
+    details = {}
+    for row, detail in one.details.items():
+        at = detail.end_track
+        details[rows + row] = detail if at is None else replace(detail, end_track=to_track[at])
+    return replace(
+        one,
+        label=column(to_label[label] for label in one.label),
+        parent=column(-1 if row < 0 else rows + row for row in one.parent),
+        track=column(to_track[track] for track in one.track),
+        folded={rows + row: folded for row, folded in one.folded.items()},
+        details=details,
+        marks=tuple(replace(mark, track=to_track[mark.track]) for mark in one.marks),
+        memory=tuple(replace(sample, track=to_track[sample.track]) for sample in one.memory),
+        flows=tuple(
+            replace(flow, from_track=to_track[flow.from_track], to_track=to_track[flow.to_track])
+            for flow in one.flows
+        ),
+    )
 
 
 def _joined_tracks(
@@ -181,7 +182,7 @@ def in_start_order(timeline: Timeline) -> Timeline:
     if all(one <= other for one, other in pairwise(start)):
         return timeline
     order = sorted(range(len(start)), key=start.__getitem__)
-    return _reordered(timeline, order)
+    return reordered(timeline, order)
 
 
 def of_thread(timeline: Timeline, ident: int) -> Timeline:
@@ -194,7 +195,7 @@ def of_thread(timeline: Timeline, ident: int) -> Timeline:
     """
     keep = [track.ident == ident and not track.node_id for track in timeline.tracks]
     order = [row for row, track in enumerate(timeline.track) if keep[track]]
-    kept = _reordered(timeline, order)
+    kept = reordered(timeline, order)
     return replace(
         kept,
         marks=tuple(mark for mark in kept.marks if keep[mark.track]),
@@ -203,7 +204,7 @@ def of_thread(timeline: Timeline, ident: int) -> Timeline:
     )
 
 
-def _reordered(timeline: Timeline, order: list[int]) -> Timeline:
+def reordered(timeline: Timeline, order: list[int]) -> Timeline:
     """The rows of ``order``, in that order; parents are among them."""
     place = column([-1]) * (len(timeline) + 1)  # the last one is that of parent -1
     for new, old in enumerate(order):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
 
 from pytest_instrcount.trace.columns import Columns, Flag, Folded
 from pytest_instrcount.trace.ranges.event import (
@@ -27,7 +27,7 @@ from pytest_instrcount.trace.timeline import (
     column,
     printable,
 )
-from pytest_instrcount.trace.weave import Span, weave
+from pytest_instrcount.trace.weave import Span, reordered, weave
 
 
 def build_timeline(
@@ -102,34 +102,19 @@ def _laid_out(timeline: Timeline, columns: Columns) -> Timeline:
     width = [columns.ns(row) for row in range(len(columns))]
     for row in reversed(order):
         width[row] = max(width[row], sum(width[child] for child in children.get(row, ())))
-    place = {old: new for new, old in enumerate(order)}
-    start, at = column([0]) * len(order), columns.stats.started_ns
-    free: dict[int, int] = {-1: at}
+    start = column([0]) * len(columns)
+    free = {-1: columns.stats.started_ns}
     for row in order:
         parent = columns.parent[row]
-        start[place[row]] = free[row] = free[parent]
+        start[row] = free[row] = free[parent]
         free[parent] += width[row]
-
-    def moved(values: array[int]) -> array[int]:
-        return column(values[row] for row in order)
-
-    return replace(
-        timeline,
-        label=moved(columns.key),
-        parent=column(place.get(columns.parent[row], -1) for row in order),
-        start=start,
-        end=column(start[place[row]] + width[row] for row in order),
-        track=moved(columns.thread),
-        flags=moved(columns.flags),
-        details={place[row]: detail for row, detail in timeline.details.items()},
-        folded={
-            place[row]: columns.folded.get(row)
-            or Folded(
-                columns.calls(row), columns.resumes(row), columns.errors(row), columns.ns(row)
-            )
-            for row in order
-        },
-    )
+    folded = {
+        row: columns.folded.get(row)
+        or Folded(columns.calls(row), columns.resumes(row), columns.errors(row), columns.ns(row))
+        for row in order
+    }
+    end = column(map(add, start, width))
+    return reordered(replace(timeline, start=start, end=end, folded=folded), order)
 
 
 @dataclass(slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
 from tabulate import tabulate
@@ -104,13 +103,7 @@ def render_table(
         )
     if not rows:
         return "no events were recorded"
-    chosen: Iterable[Summary] = rows
-    if layout.top_level_only:
-        chosen = (row for row in rows if row.top_level)
-    if layout.sort_by is not None:
-        name = layout.sort_by
-        chosen = sorted(chosen, key=lambda row: -getattr(row, name))
-    shown = list(chosen if layout.row_limit < 0 else islice(chosen, layout.row_limit))
+    shown = _chosen(rows, layout)
     columns = _columns(layout, recorded, any(row.node_id for row in shown))
     lines = tabulate(
         [[cell for _, cell in _cells(row, columns, layout, self_total_ns)] for row in shown],
@@ -122,6 +115,14 @@ def render_table(
         lines.insert(0, layout.header)
     lines.append(f"Self CPU time total: {time_text(self_total_ns / 1000)}")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _chosen(rows: Sequence[Summary], layout: Layout) -> list[Summary]:
+    chosen = [row for row in rows if row.top_level or not layout.top_level_only]
+    if layout.sort_by is not None:
+        name = layout.sort_by
+        chosen.sort(key=lambda row: -getattr(row, name))
+    return chosen if layout.row_limit < 0 else chosen[: layout.row_limit]
 
 
 class Tabled:

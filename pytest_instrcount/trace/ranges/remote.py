@@ -102,16 +102,14 @@ def add_nodes(
     [2, 1, 3, 4]
     """
     found = {(one.node_id, one.number): one for one in present}
-    parts: dict[int, list[ThreadEvents]] = {}
-    for one in threads:
-        parts.setdefault(one.node_id, []).append(one)
-    highest = max((0, *parts, *(node for node, _ in found)))
+    parts = _by_node(threads)
+    highest = max((0, *parts, *_by_node(found.values())))
     chosen = highest + 1 if node_id is None else node_id
     if chosen < 1:
         raise node_taken(f"node {chosen} is this process")
     highest = max(highest, chosen)
     for node, part in parts.items():
-        there = [one for (number, _), one in found.items() if number == (node or chosen)]
+        there = _by_node(found.values()).get(node or chosen, [])
         if not node:
             if _differ(there, part):
                 raise node_taken(f"node {chosen} is another process, whose events are here")
@@ -122,6 +120,13 @@ def add_nodes(
         for one in part:
             _join(found, _moved(one, node))
     return tuple(found.values())
+
+
+def _by_node(threads: Iterable[ThreadEvents]) -> dict[int, list[ThreadEvents]]:
+    nodes: dict[int, list[ThreadEvents]] = {}
+    for one in threads:
+        nodes.setdefault(one.node_id, []).append(one)
+    return nodes
 
 
 def _differ(first: list[ThreadEvents], second: list[ThreadEvents]) -> bool:
