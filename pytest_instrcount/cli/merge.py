@@ -24,6 +24,7 @@ from pytest_instrcount.gate.store.folder import (
 from pytest_instrcount.gate.store.names import printable, reason_of, shown_path
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.read_json import conflict, failures_in, join_reports, load_report
 from pytest_instrcount.report.words import count_verdicts
 
@@ -124,7 +125,7 @@ def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
     add_files(out, added)
     number, same = len(added), len(texts) - len(added)
     beside = f", beside {same} that were there" if same else ""
-    lines = [f"{number} baseline{'' if number == 1 else 's'} written to {shown_path(out)}{beside}"]
+    lines = [f"{several(number, 'baseline')} written to {shown_path(out)}{beside}"]
     return lines + _notes(read, chosen)
 
 

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from pytest_instrcount.counts.rules import Rule, rule_of
 from pytest_instrcount.counts.standardize import standardize
+from pytest_instrcount.host.text import several
 
 #: A repr shows so many rows of the largest and of the smallest.
 _HEAD = _TAIL = 9
@@ -170,7 +171,7 @@ class FunctionCounts:
 
     def __repr__(self) -> str:
         kind = "inclusive" if self.inclusive else "exclusive"
-        number = f"{len(self)} function" + ("" if len(self) == 1 else "s")
+        number = several(len(self), "function")
         digits = max((len(str(row.count)) for row in self.rows), default=0)
         space = max(shutil.get_terminal_size().columns - digits - 4, _NARROWEST)
         lines = [f"  {row.count:>{digits}}  {_fitted(row.function, space)}" for row in self.rows]

@@ -9,6 +9,7 @@ from pytest_instrcount.counts.profile import NOTHING, Profile
 from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.counts.standardize import standardize, standardize_profile
 from pytest_instrcount.counts.task import TaskSpec
+from pytest_instrcount.host.text import several
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -123,9 +124,9 @@ class CallgrindStats:
 
     def __repr__(self) -> str:
         baseline = self.baseline_exclusive_stats
-        runs = f"{self.number_per_run} run" + ("" if self.number_per_run == 1 else "s")
+        runs = several(self.number_per_run, "run")
         number = self.task_spec.num_threads
-        threads = f"{number} thread" + ("" if number == 1 else "s")
+        threads = several(number, "thread")
         lines = [
             "CallgrindStats",
             self.task_spec.summarize(),

@@ -256,3 +256,11 @@ class RunSummary:
     blame: str = "auto"
     #: what was measured in the place of baselines; None where those were read
     against: Base | None = None
+
+    @property
+    def can_accept(self) -> bool:
+        """Whether ``update_command`` is to be shown: something can be accepted, and is not by this run."""
+        verdicts = {each.verdict for each in self.results}
+        verdicts |= {each.verdict for each in self.traces if not each.too_many}
+        acceptable = not ACCEPTABLE.isdisjoint(verdicts)
+        return acceptable and bool(self.update_command) and not self.updating

@@ -1,4 +1,4 @@
-"""Text from outside as a terminal, and a CI that reads the terminal's log, may have it: as text."""
+"""Text from outside as a terminal, and a CI that reads the terminal's log, may have it; numbers of things."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def unobeyed(text: str) -> str:
     if not text.isprintable():
         text = "".join(map(_written, text))
     return _MARKED.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", text))
+
+
+def several(number: int, thing: str) -> str:
+    """A number of things, whose plural ends in s.
+
+    >>> several(1, "test"), several(0, "test")
+    ('1 test', '0 tests')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _written(char: str) -> str:

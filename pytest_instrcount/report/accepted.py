@@ -9,6 +9,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.words import count, percent, short_name
 
 #: So many tests are listed, those that moved most.
@@ -22,23 +23,27 @@ def render_accepted(summary: RunSummary) -> list[str]:
     []
     """
     written = [result for result in summary.results if result.written]
-    moved = [result for result in written if result.delta is not None and _has_moved(result)]
-    others = [
-        result for result in written if result.delta is None and result.verdict is not Verdict.new
-    ]
-    if not moved and not others:
+    compared = [result for result in written if result.verdict is not Verdict.new]
+    changed = [result for result in compared if result.delta is None or _has_moved(result)]
+    if not changed:
         return []
-    moved.sort(key=lambda result: (-abs(result.delta or Fraction(0)), result.nodeid))
-    new = sum(result.verdict is Verdict.new for result in written)
+    changed.sort(key=_largest_first)
+    new = len(written) - len(compared)
     why = printable(summary.reason) or "(no reason given: --instrcount-reason)"
     lines = ["", f"Accepted instruction counts: {why}", ""]
-    lines += [_line(result) for result in (*moved, *others)[:MOST_LISTED]]
-    left = len(moved) + len(others) - MOST_LISTED
-    if left > 0:
-        lines.append(f"- and {left} more")
+    lines += map(_line, changed[:MOST_LISTED])
+    if len(changed) > MOST_LISTED:
+        lines.append(f"- and {len(changed) - MOST_LISTED} more")
     if new:
         lines.append(f"- {new} new")
     return [*lines, ""]
+
+
+def _largest_first(result: TestResult) -> tuple[bool, Fraction, str]:
+    """Largest deltas first; what has none comes last, as it comes."""
+    if result.delta is None:
+        return True, Fraction(0), ""
+    return False, -abs(result.delta), result.nodeid
 
 
 def _has_moved(result: TestResult) -> bool:
@@ -69,7 +74,7 @@ def code_span(text: str) -> str:
 def missing_reason(jumps: Sequence[TestResult], above: Fraction, command: str) -> InstrcountError:
     """The error for an update that moves counts so far that it needs a reason."""
     most, number = jumps[0], len(jumps)
-    what = "1 test" if number == 1 else f"{number} tests"
+    what = several(number, "test")
     share = percent(above).removeprefix("+")
     return InstrcountError(
         "reason",

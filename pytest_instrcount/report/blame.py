@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
-from pytest_instrcount.counts.python.source import call_sites, is_installed
+from pytest_instrcount.counts.python.source import Site, call_sites, is_installed
 from pytest_instrcount.counts.python.tree import TRAMPOLINES
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
@@ -42,41 +42,52 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
         return [f"by Python function ({how}): none of them got {word}"]
     agrees = blame.change > 0 if grew else blame.change < 0
     whole = abs(blame.change if agrees else causes[0].doing)
-    named = [
-        each
-        for number, each in enumerate(causes)
-        if not number or abs(each.doing) > whole * _WORTH_NAMING
-    ]
+    first, *others = causes
+    named = [first, *(each for each in others if abs(each.doing) > whole * _WORTH_NAMING)]
     share = f"{percent_of(blame.explained(len(named)))} of the change"
     if not agrees:
         # to be counted by function costs some per cent itself, which a smaller change drowns in
         share = f"by these counts the test as a whole got no {'dearer' if grew else 'cheaper'}"
     lines = [f"by Python function ({how}; {share}):"]
     for each in named:
-        change = percent(each.doing / blame.before) if blame.before else quotient(each.doing)
-        path, line = place_of(blame.new, each.name)
-        name = cut_left(shown_name(each.name, line), width - len(change) - 4)
-        lines.append(f"  {change}  {name}")
-        lines += [f"    {one}" for one in _doing_lines(each, path, line, width - 4, grew=grew)]
-        lines += [f"    {one}" for one in _origin_lines(blame, each, path, width - 4)]
+        lines += _cause_lines(blame, each, width - 2, grew=grew)
     return lines
+
+
+def _cause_lines(
+    blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool
+) -> Iterator[str]:
+    """A function, by how much it changed, what it does otherwise, and who calls it."""
+    change = percent(delta.doing / blame.before) if blame.before else quotient(delta.doing)
+    path, line = place_of(blame.new, delta.name)
+    name = cut_left(shown_name(delta.name, line), width - len(change) - 2)
+    yield f"  {change}  {name}"
+    for one in _doing_lines(delta, path, line, width - 2, grew=grew):
+        yield f"    {one}"
+    for one in _origin_lines(blame, delta, path, width - 2):
+        yield f"    {one}"
+
+
+def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
+    """Who is called, and the first of the places where."""
+    if not sites:
+        return [cut_right(text, width)]
+    more = f", and {len(sites) - 1} more" if len(sites) > 1 else ""
+    shown = cut_right(f"{cut_right(text, width)} (line {sites[0].line}{more})", width)
+    return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
 
 
 def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: bool) -> list[str]:
     """What a function does that changed its cost: what it calls more, or less, or its own code."""
     sign = 1 if grew else -1
-    lines = []
+    lines: list[str] = []
     own = delta.doing - sum((each.cost for each in delta.called), Fraction(0))
     called = (each for each in delta.called if each.cost * sign > 0)
     most = next(called, None)
     if most is not None and most.cost * 2 * sign >= delta.doing * sign:
         callee = printable(most.name.rpartition(":")[2])
-        lines.append(cut_right(f"calls {callee} {_times(most)}", width))
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
-        for site in sites[:1] if most.after else ():
-            more = f", and {len(sites) - 1} more" if len(sites) > 1 else ""
-            lines[-1] = cut_right(f"{lines[-1]} (line {site.line}{more})", width)
-            lines += [f"  {printable(one)}" for one in site.lines(width - 2)]
+        lines = _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)
     if not lines and own * sign > 0:
         calls = _calls(delta.calls_before, delta.calls_after)
         lines.append(cut_right(f"in its own code and the C functions it calls; {calls}", width))

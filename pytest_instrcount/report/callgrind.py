@@ -11,6 +11,7 @@ from pytest_instrcount.counts.python.source import call_sites, first_line
 from pytest_instrcount.counts.python.tree import CallTree, Path, Place
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 
 #: What stands in a baseline for who calls a function, and for what it calls: that is not stored.
 CALLERS = Function("(baseline)", "(any caller)")
@@ -19,7 +20,7 @@ CALLED = Function("(baseline)", "(all that it calls)")
 
 def counted_calls(calls: int) -> str:
     """The line that says what the numbers are sums of."""
-    return f"Counted: {calls} call{'' if calls == 1 else 's'} of the test, all costs are their sum"
+    return f"Counted: {several(calls, 'call')} of the test, all costs are their sum"
 
 
 def baseline_header(baseline: Baseline) -> list[str]:

@@ -86,8 +86,7 @@ def _why(result: CallsResult, width: int) -> list[str]:
     lines += [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
     lines += [cut_right(f"{name} varies", width) for name in result.varying[:_MOST_CHANGES]]
     for change in result.changes[:_MOST_CHANGES]:
-        sign = "+" if change.after > change.before else ""
-        line = f"{sign}{change.after - change.before} calls  {change.before} -> {change.after}"
+        line = f"{change.after - change.before:+} calls  {change.before} -> {change.after}"
         lines.append(cut_right(f"{line}  {change.name}", width))
     if len(result.changes) > _MOST_CHANGES:
         lines.append(f"and {len(result.changes) - _MOST_CHANGES} more")

@@ -56,25 +56,30 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     full = {path: Path(os.path.abspath(path)) for path in histories}
     folder = Path(os.path.commonpath([path.parent for path in full.values()]))
     try:
-        tree = work_tree(folder)
-        if tree is None or not folder.is_dir():
-            return histories
-        shallow = run_git(tree, "rev-parse", "--is-shallow-repository")
-        if shallow.strip() != b"false":
-            return histories
-        found = _commits_of_files(tree, folder)
-        wanted = {blob for entries in found.values() for _, _, blob in entries}
-        counts = _read_counts(tree, sorted(wanted))
+        points = _points_below(folder)
     except (OSError, ValueError, subprocess.SubprocessError):
         return histories
-    for path, points in histories.items():
-        entries = found.get(full[path].relative_to(folder).as_posix(), [])
-        points += [
+    return {path: points.get(full[path].relative_to(folder).as_posix(), []) for path in histories}
+
+
+def _points_below(folder: Path) -> dict[str, list[Point]]:
+    """The same of all files in a folder, by their paths in it; nothing where git has nothing to say."""
+    tree = work_tree(folder)
+    if tree is None or not folder.is_dir():
+        return {}
+    if run_git(tree, "rev-parse", "--is-shallow-repository").strip() != b"false":
+        return {}
+    found = _commits_of_files(tree, folder)
+    wanted = {blob for entries in found.values() for _, _, blob in entries}
+    counts = _read_counts(tree, sorted(wanted))
+    return {
+        path: [
             Point(commit=commit, date=date, ir=counts[blob])
             for commit, date, blob in reversed(entries)
             if blob in counts
         ]
-    return histories
+        for path, entries in found.items()
+    }
 
 
 def _commits_of_files(tree: Path, folder: Path) -> dict[str, list[tuple[str, str, str]]]:

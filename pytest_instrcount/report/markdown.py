@@ -9,6 +9,7 @@ from fractions import Fraction
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
 from pytest_instrcount.report.calls import render_calls
@@ -75,43 +76,38 @@ def escape(text: str) -> str:
 def _parts(summary: RunSummary) -> Iterator[str]:
     """Pieces that can be left out one by one, the most important first."""
     totals = escape(render_totals(summary))
-    over = sum(not budget.kept for budget in summary.budgets)
-    if over:
-        totals += f"; {over} budget{'' if over == 1 else 's'} not kept"
-    yield f"### {totals}\n"
-    results = sorted(
-        (each for each in summary.results if each.verdict is not Verdict.unchanged),
-        key=_worst_first,
-    )
+    broken = [budget for budget in summary.budgets if not budget.kept]
+    over = f"; {several(len(broken), 'budget')} not kept" if broken else ""
+    yield f"### {totals}{over}\n"
+    results = [each for each in summary.results if each.verdict is not Verdict.unchanged]
+    results.sort(key=_worst_first)
+    yield from _table(results)
+    for budget in broken:
+        lines = render_budget_failure(budget)
+        yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
+    if summary.can_accept:
+        yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
+    if notes := run_notes(summary):
+        yield f"\n{_fenced(notes)}"
+    for title, lines in (
+        *(
+            (f"{short_name(each.nodeid)}: {each.verdict}", _details(each))
+            for each in results[:_MOST_ROWS]
+        ),
+        ("calls", render_calls(summary.traces, 0, 100)),
+        ("budgets", render_budgets(summary.budgets, 1, 100)),
+        ("environment", [*map(": ".join, sorted(summary.environment.items()))]),
+    ):
+        if lines:
+            yield _folded(title, lines)
+
+
+def _table(results: Sequence[TestResult]) -> Iterator[str]:
     if results:
         rows = "".join(map(_row, results[:_MOST_ROWS]))
         yield f"\n| test | before | now | delta | limit | |\n|---|--:|--:|--:|--:|---|\n{rows}"
-        if len(results) > _MOST_ROWS:
-            yield f"\nand {len(results) - _MOST_ROWS} more\n"
-    for budget in summary.budgets:
-        if not budget.kept:
-            lines = render_budget_failure(budget)
-            yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
-    acceptable = (Verdict.regressed, Verdict.improved, Verdict.incomparable, Verdict.new)
-    can_accept = any(each.verdict in acceptable for each in results)
-    if can_accept and summary.update_command and not summary.updating:
-        yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
-    notes = run_notes(summary)
-    if notes:
-        yield f"\n{_fenced(notes)}"
-    for result in results[:_MOST_ROWS]:
-        lines = _details(result)
-        if lines:
-            yield _folded(f"{short_name(result.nodeid)}: {result.verdict}", lines)
-    calls = render_calls(summary.traces, 0, 100)
-    if calls:
-        yield _folded("calls", calls)
-    budgets = render_budgets(summary.budgets, 1, 100)
-    if budgets:
-        yield _folded("budgets", budgets)
-    facts = [f"{name}: {fact}" for name, fact in sorted(summary.environment.items())]
-    if facts:
-        yield _folded("environment", facts)
+    if len(results) > _MOST_ROWS:
+        yield f"\nand {len(results) - _MOST_ROWS} more\n"
 
 
 def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:

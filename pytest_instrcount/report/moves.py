@@ -9,6 +9,7 @@ from fractions import Fraction
 from pytest_instrcount.gate.compare import Difference
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.words import percent
 
 _FEWEST = 5
@@ -47,7 +48,7 @@ def other_environments(results: Sequence[TestResult]) -> tuple[str, ...]:
     found = Counter(result.differences for result in results if result.differences)
     lines = []
     for differences, number in found.most_common(_MOST_REASONS):
-        tests = f"{number} baseline{'' if number == 1 else 's'}"
+        tests = several(number, "baseline")
         facts = ", ".join(f"{fact} {old} -> {new}" for fact, old, new in differences)
         lines.append(f"{tests} of another environment or way: {facts} [baseline-incomparable]")
     if len(found) > _MOST_REASONS:

@@ -19,6 +19,7 @@ from pytest_instrcount.gate.gate import (
 )
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file
+from pytest_instrcount.gate.store.values import list_of, object_of, texts_of
 from pytest_instrcount.report.json import SCHEMA
 
 #: Bytes of a report that are read.
@@ -85,22 +86,12 @@ def _checked(found: object, path: Path) -> Report:
             if newer
             else f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
         )
-    if found.keys() != {"schema", "environment", "against", *_ENTRIES}:
-        raise ValueError("it has other keys than a report")
-    facts = found["environment"]
-    if not isinstance(facts, dict) or not all(isinstance(fact, str) for fact in facts.values()):
-        raise ValueError("environment is not an object of texts")
-    against = found["against"]
-    if against is not None and (
-        not isinstance(against, dict)
-        or against.keys() != {"ref", "commit"}
-        or not all(isinstance(each, str) for each in against.values())
-    ):
-        raise ValueError("against is no commit")
+    object_of(found, "it", ("schema", "environment", "against", *_ENTRIES))
+    texts_of(found["environment"], "environment")
+    if found["against"] is not None:
+        texts_of(object_of(found["against"], "against", ("ref", "commit")), "against")
     for kind, keys in _ENTRIES.items():
-        if not isinstance(found[kind], list):
-            raise ValueError(f"{kind} is not a list")
-        for entry in found[kind]:
+        for entry in list_of(found[kind], kind):
             _check_entry(entry, kind, keys)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pytest_instrcount.counts.measurement import per_call
 from pytest_instrcount.counts.python.tree import TRACER, CallTree
@@ -43,12 +43,7 @@ def collapsed_lines(summary: RunSummary) -> Iterator[str]:
 def speedscope_chunks(summary: RunSummary) -> Iterator[str]:
     """One evented profile per test; a function is one frame in all of them."""
     trees = trees_of(summary)
-    frames: dict[str, dict[str, object]] = {}
-    for _, tree in trees:
-        for path in tree.nodes:
-            # of several trees, the one that was measured now knows lines
-            if path[-1] not in frames or (tree.places and "line" not in frames[path[-1]]):
-                frames[path[-1]] = _frame(tree, path[-1])
+    frames = _frames(tree for _, tree in trees)
     numbers = {name: number for number, name in enumerate(frames)}
     yield from file_start(summary.title or "pytest-instrcount", frames.values())
     for number, (result, tree) in enumerate(trees):
@@ -68,6 +63,16 @@ def _title(result: TestResult, tree: CallTree) -> str:
     said = ["calls, not instructions"] if tree.how == TRACER else []
     said += [] if result.tree_is_new else ["from the baseline"]
     return f"{result.nodeid} ({'; '.join(said)})" if said else result.nodeid
+
+
+def _frames(trees: Iterable[CallTree]) -> dict[str, dict[str, object]]:
+    """Name -> its frame; of several trees, the one that was measured now knows lines."""
+    frames: dict[str, dict[str, object]] = {}
+    for tree in trees:
+        for path in tree.nodes:
+            if path[-1] not in frames or (tree.places and "line" not in frames[path[-1]]):
+                frames[path[-1]] = _frame(tree, path[-1])
+    return frames
 
 
 def _frame(tree: CallTree, name: str) -> dict[str, object]:

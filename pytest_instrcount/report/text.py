@@ -9,6 +9,7 @@ from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import render_accepted
 from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.budgets import render_budgets
@@ -59,39 +60,38 @@ def render_summary(
     the totals and the command are not, so that they can be searched and copied. Below the totals
     stands why tests got cheaper, but for those in ``told``.
     """
-    if not summary.results and not summary.notes and not summary.traces:
+    if not (summary.results or summary.notes or summary.traces):
         return []
     if verbosity < 0:
-        totals = [render_totals(summary)] if summary.results or not summary.traces else []
-        totals += render_calls(summary.traces, verbosity, width)[-1:]
-        return totals + render_budgets(summary.budgets, verbosity, width)[-1:]
+        calls = render_calls(summary.traces, verbosity, width)[-1:]
+        return _totals(summary) + calls + render_budgets(summary.budgets, verbosity, width)[-1:]
     width = max(width, _NARROWEST_LINE)
-    shown = [
-        result
-        for result in summary.results
-        if verbosity > 0 or result.verdict is not Verdict.unchanged
-    ]
-    lines = _table(shown, width, verbosity, summary.groups)
-    if summary.results or not summary.traces:
-        lines.append(render_totals(summary))
+    shown = list(summary.results) if verbosity > 0 else _moved(summary.results)
+    lines = _table(shown, width, verbosity, summary.groups) + _totals(summary)
     lines += _improvements([each for each in shown if each.nodeid not in told], width)
     lines += render_calls(summary.traces, verbosity, width)
     lines += render_budgets(summary.budgets, verbosity, width)
     if summary.updating:
-        written = sum(result.written for result in summary.results)
-        written += sum(calls.written for calls in summary.traces)
-        lines.append(f"instrcount: {written} baseline{'' if written == 1 else 's'} written")
-        lines += render_accepted(summary)
+        lines += _stored(summary)
     for note in run_notes(summary):
         lines += wrapped(note, width)
-    verdicts = [
-        *(each.verdict for each in summary.results),
-        *(each.verdict for each in summary.traces if not each.too_many),
-    ]
-    acceptable = not ACCEPTABLE.isdisjoint(verdicts)
-    if acceptable and summary.update_command and not summary.updating:
+    if summary.can_accept:
         lines.append(_accept(summary.update_command))
     return lines
+
+
+def _stored(summary: RunSummary) -> list[str]:
+    written = sum(result.written for result in summary.results)
+    written += sum(calls.written for calls in summary.traces)
+    return [f"instrcount: {several(written, 'baseline')} written", *render_accepted(summary)]
+
+
+def _moved(results: Sequence[TestResult]) -> list[TestResult]:
+    return [each for each in results if each.verdict is not Verdict.unchanged]
+
+
+def _totals(summary: RunSummary) -> list[str]:
+    return [render_totals(summary)] if summary.results or not summary.traces else []
 
 
 def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
@@ -167,7 +167,7 @@ def _cells(result: TestResult) -> tuple[str, ...]:
 
 def _noise_lines(result: TestResult) -> list[str]:
     """A line for each kind of noise that has grown, and one about the layouts."""
-    layouts = f"{result.layouts} layout{'' if result.layouts == 1 else 's'}"
+    layouts = several(result.layouts, "layout")
     lines = [f"measured in {layouts} of memory"] if result.denoised_ir is not None else []
     return lines + [
         f"{kind}: {quotient(ir)} ir a call beyond noise" for kind, ir in result.noise.items() if ir

@@ -81,20 +81,20 @@ def percent(fraction: Fraction, *, beyond: Fraction | None = None) -> str:
         return "0 %"
     if fraction >= _HUGE and (beyond is None or beyond < _HUGE):
         return _factor(fraction + 1)
-    size = abs(fraction * 100)
     sign = "+" if fraction > 0 else "-"
+    return f"{sign}{_without_sign(abs(fraction * 100), None if beyond is None else beyond * 100)} %"
+
+
+def _without_sign(size: Fraction, limit: Fraction | None) -> str:
     if size >= _LARGEST or size < _SMALLEST_PERCENT:
-        return f"{sign}{_in_powers(size)} %"
+        return _in_powers(size)
     decimals = 1
-    if size < 1:
-        while size * 10**decimals < 10:
+    while size < 1 and size * 10**decimals < 10:
+        decimals += 1
+    if limit not in (None, size):
+        while decimals < 9 and _fixed(size, decimals) == _fixed(limit, decimals):
             decimals += 1
-    text = _fixed(size, decimals)
-    if beyond is not None and size != beyond * 100:
-        while decimals < 9 and text == _fixed(beyond * 100, decimals):
-            decimals += 1
-            text = _fixed(size, decimals)
-    return f"{sign}{text} %"
+    return _fixed(size, decimals)
 
 
 def _factor(number: Fraction) -> str:

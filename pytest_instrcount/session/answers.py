@@ -23,6 +23,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.host.account.current import count, timed
+from pytest_instrcount.host.text import several
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.progress import Pulse
 
@@ -177,7 +178,7 @@ def _measure_in(
     repetition = {each.nodeid: (each.warmup, each.calls) for each in unsettled()}
     if not repetition:
         return
-    tests = f"{len(repetition)} test{'' if len(repetition) == 1 else 's'}"
+    tests = several(len(repetition), "test")
     more = f"{len(layouts)} more layouts" if layouts.start else f"{OTHER_LAYOUTS} other layouts"
     say(f"instrcount: measuring {tests} {'' if layouts.start else 'again, and '}in {more}")
     size = len(repetition) * len(layouts)

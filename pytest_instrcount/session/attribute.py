@@ -21,6 +21,7 @@ from pytest_instrcount.counts.python.contexts import (
 from pytest_instrcount.counts.python.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import count, timed
+from pytest_instrcount.host.text import several
 from pytest_instrcount.trace.keys import path_prefixes, trim_path
 
 #: What calls a test is this package's, in files below this folder.
@@ -90,7 +91,7 @@ class Blaming:
             self.notes.append(f"no Python function is named: {reason}")
             return
         number = len(orders)
-        tests = f"{number} test{'' if number == 1 else 's'}"
+        tests = several(number, "test")
         how = TRACER if reason else TRAMPOLINES
         say(f"instrcount: measuring {tests} by Python function ({how})")
         others, by_tracer = _apart(orders, all_traced=bool(reason))

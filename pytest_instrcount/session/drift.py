@@ -16,6 +16,7 @@ from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.git import run_git, work_tree
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.words import percent
 
 #: So many tests are named, those that grew most, of so many that were updated most often.
@@ -43,7 +44,7 @@ def _age(tree: Path, folder: Path) -> list[str]:
     if not last:
         return []
     number = int(run_git(tree, "rev-list", "--count", "--first-parent", f"{last}..HEAD"))
-    commits = f"{number} commit{'' if number == 1 else 's'}"
+    commits = several(number, "commit")
     return [f"the baselines were last changed {commits} ago ({last[:7]})"] if number else []
 
 
@@ -65,7 +66,7 @@ def _drift(
         blob = f"refs/tags/{tag}:{name}"
         growth = _growth(result, _count_at(tree, blob, store.path(result.nodeid), environment))
         if growth is not None:
-            times = f"{number} update{'' if number == 1 else 's'}"
+            times = several(number, "update")
             found.append((growth, f"{printable(result.nodeid)} ({times}, {percent(growth)})"))
     if not found:
         return []

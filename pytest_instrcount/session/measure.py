@@ -17,6 +17,7 @@ from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
+from pytest_instrcount.host.text import several
 from pytest_instrcount.session.answers import Heartbeat, is_lost, measure_layouts, order_for
 from pytest_instrcount.session.clocks import OtherClocks
 from pytest_instrcount.session.findings import Findings
@@ -164,7 +165,7 @@ class Counting:
         """Around the tests: say what is coming, then measure what one count does not settle."""
         if self._numbers:
             number, jobs = len(self._numbers), self._jobs
-            tests = f"{number} test{'' if number == 1 else 's'}"
+            tests = several(number, "test")
             self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
         try:
             with noting_interruption(self._findings):

@@ -23,6 +23,7 @@ from pytest_instrcount.gate.store.names import (
     shown_path,
 )
 from pytest_instrcount.host.files import write_output
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.bundle import BundledTest
 from pytest_instrcount.report.callgrind import (
     baseline_profile,
@@ -124,7 +125,7 @@ class Keeper:
             return []
         number = len(self._kept)
         return [
-            f"profiles of {number} test{'' if number == 1 else 's'} are in "
+            f"profiles of {several(number, 'test')} are in "
             f"{os.path.relpath(self.folder, self.start)}, for kcachegrind and callgrind_annotate"
         ]
 

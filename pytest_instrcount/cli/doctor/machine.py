@@ -24,6 +24,7 @@ from pytest_instrcount.gate.compare import differing
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.host.git import run_git, work_tree
+from pytest_instrcount.host.text import several
 from pytest_instrcount.plugin import STARTED_WITH
 from pytest_instrcount.session.zygote import Surroundings, start_zygote
 
@@ -274,7 +275,7 @@ def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:
         for name, old, new in differences:
             reason = f"{name}: {old} -> {new}"
             reasons[reason] = reasons.get(reason, 0) + 1
-    tests = f"{same} baseline{'' if same == 1 else 's'} can be compared here"
+    tests = f"{several(same, 'baseline')} can be compared here"
     if unreadable:
         fix = "pytest --instrcount    (says what to type for each)"
         return Check(

@@ -21,6 +21,7 @@ from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.account.current import timed
 from pytest_instrcount.host.git import FOREIGN
+from pytest_instrcount.host.text import several
 from pytest_instrcount.session.against.checkout import Checkout, tail_of
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, editable_tables, environments_in
@@ -161,7 +162,7 @@ class Head:
         files = [file for file in files if os.path.exists(file)]
         if not files:
             return
-        number = f"{len(nodeids)} test{'' if len(nodeids) == 1 else 's'}"
+        number = several(len(nodeids), "test")
         self._say(
             f"instrcount: measuring {number} at {self.base}"
             + ("" if first_look else " again, and in other layouts")
