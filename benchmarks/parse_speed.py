@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pytest_instrcount.counts.parse import parse_profile, read_total
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.totals import read_total
 
 SAMPLE = Path(__file__).parents[1] / "tests/data/callgrind/cp311-json.out"
 MEGABYTES = 50

@@ -19,12 +19,13 @@ from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.outfile import header_lines, join_dumps
-from pytest_instrcount.counts.parse import parse_profile, read_total
+from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.python.blame import find_blame
 from pytest_instrcount.counts.python.contexts import parse_names, tree_from
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.counts.standardize import standardize_profile
+from pytest_instrcount.counts.totals import read_total
 from pytest_instrcount.counts.work import count_work
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.calls import judge_calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_instrcount.counts.parse import read_total
+from pytest_instrcount.counts.totals import read_total
 
 #: The adaptive interpreter settles after 10 to 20 calls.
 MOST_WARMUP = 20

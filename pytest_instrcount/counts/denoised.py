@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import add, sub
 
 from pytest_instrcount.counts.noise import ALL_KINDS, INNER, MEASURED, Noise, Split, split
 from pytest_instrcount.counts.profile import Profile
@@ -102,6 +103,10 @@ class Denoised:
         share = _ALIGNED_SHARE * sum(sum(self.kinds.get(kind, ())) for kind in _COMPARED)
         return min(Fraction(_ALIGNED * calls), share) / self.layouts
 
+    def per_call(self, kind: str, calls: int) -> list[Fraction]:
+        """What a kind of noise cost in each layout, in one of so many calls of the test."""
+        return _divided(self.kinds.get(kind, (0,) * self.layouts), calls)
+
     def price(self, name: str) -> Fraction | None:
         """Instructions that a call of a noisy function costs in this test, None where none is known."""
         calls = sum(self.calls.get(name, ()))
@@ -115,18 +120,23 @@ def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
     Fraction(2, 201)
     """
     parts = [_without_negative(split(profile, noise)) for profile in profiles]
-    calls = {
-        name: made
-        for name in sorted({name for part in parts for name in part.calls})
-        if any(made := tuple(part.calls.get(name, 0) for part in parts))
-    }
+    called = sorted({name for part in parts for name in part.calls})
+    calls = _of_each(called, [part.calls for part in parts])
     return Denoised(
         noise,
         tuple(part.kept for part in parts),
-        {kind: ir for kind in ALL_KINDS if any(ir := tuple(part.kinds[kind] for part in parts))},
+        _of_each(ALL_KINDS, [part.kinds for part in parts]),
         calls,
         {name: sum(part.costs.get(name, 0) for part in parts) for name in calls},
     )
+
+
+def _of_each(
+    names: Iterable[str], tables: Sequence[Mapping[str, int]]
+) -> dict[str, tuple[int, ...]]:
+    """Name -> its number in each table; names that have none are left out."""
+    found = {name: tuple(table.get(name, 0) for table in tables) for name in names}
+    return {name: numbers for name, numbers in found.items() if any(numbers)}
 
 
 def _without_negative(part: Split) -> Split:
@@ -185,24 +195,17 @@ def grown(
     now_all = [Fraction(0)] * new.layouts
     for kind in names:
         more = worth.get(kind, [Fraction(0)] * new.layouts)
-        before = [Fraction(ir, old_calls) for ir in old.kinds.get(kind, (0,) * old.layouts)]
-        now = [
-            Fraction(ir, new_calls) - each
-            for ir, each in zip(new.kinds.get(kind, (0,) * new.layouts), more)
-        ]
+        before = old.per_call(kind, old_calls)
+        now = [*map(sub, new.per_call(kind, new_calls), more)]
         called[kind] = _mean(more)
         room = old.room(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
         beyond[kind] = _beyond(before, now, room)
-        before_all = [one + other for one, other in zip(before_all, before)]
-        now_all = [one + other for one, other in zip(now_all, now)]
+        before_all = [*map(add, before_all, before)]
+        now_all = [*map(add, now_all, now)]
     room = old.room([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
     together = _beyond(before_all, now_all, room)
     noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
-    kept = _beyond(
-        [Fraction(ir, old_calls) for ir in old.kept],
-        [Fraction(ir, new_calls) for ir in new.kept],
-        Fraction(0),
-    )
+    kept = _beyond(_divided(old.kept, old_calls), _divided(new.kept, new_calls), Fraction(0))
     kinds = {kind: called[kind] + beyond[kind] for kind in names}
     return Grown(kept, kinds, sum(called.values(), Fraction(0)) + noise)
 
@@ -211,8 +214,7 @@ def ends_of_growth(
     old: Denoised, old_calls: int, new: Denoised, new_calls: int
 ) -> tuple[Fraction, Fraction]:
     """The least and the most that a call may have grown by, if layouts happened to hide it."""
-    before = [Fraction(total, old_calls) for total in old.totals]
-    now = [Fraction(total, new_calls) for total in new.totals]
+    before, now = _divided(old.totals, old_calls), _divided(new.totals, new_calls)
     return _mean(now) - max(before), _mean(now) - min(before)
 
 
@@ -222,6 +224,10 @@ def _compares(name: str) -> bool:
     if rule is None:
         return False
     return rule.kind == SEARCHING or (rule.kind == LOOKUPS and "look" in name)
+
+
+def _divided(values: Iterable[int], calls: int) -> list[Fraction]:
+    return [Fraction(ir, calls) for ir in values]
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:

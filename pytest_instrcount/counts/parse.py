@@ -14,18 +14,15 @@ silent, what ``callgrind/dump.c`` writes counts:
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from pytest_instrcount.counts.profile import NOTHING, Profile, Row
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.counts.compressed import UNKNOWN, Names, key_of, plain_name
+from pytest_instrcount.counts.profile import NOTHING, Profile, Row, add_row
+from pytest_instrcount.counts.totals import count_in, damaged, ir_column
 
 # What cost lines begin with: a line number, an address, or a distance to the one before.
 _COST = frozenset("0123456789+-*")
-_UNKNOWN = "???"
-# Characters of a name; what C++ makes of templates is far below.
-_LONGEST_NAME = 1 << 16
 # Names are put together of three, and a line that refers to them has a few bytes: a file of long ones
 # could fill the memory. All names that are kept have so many characters per byte of the file at most;
 # in what Callgrind writes it is less than one.
@@ -36,9 +33,6 @@ _LEAST_NAMES = 1 << 20
 _SHORT = 9
 _MOST_COSTS = 1 << 16
 _costs: dict[str, int] = {"\n": 0}
-# "'2" behind a name: Callgrind keeps the deeper levels of a recursion apart (--separate-recs).
-_RECURSION = re.compile(r"'[0-9]+(?= \[|$)")
-_REFERENCE = re.compile(r"\([0-9]+\)")
 # Lines of the body that hold neither a count nor a name of ours.
 _IGNORED = ("#", "rec", "ln=", "bb=", "summary:")
 # Lines that open a part; each part that was opened must reach its totals.
@@ -48,7 +42,6 @@ _CURRENT, _CALLED, _OBJECT = range(3)
 _NAMING = {"fi": _CURRENT, "fe": _CURRENT, "cfi": _CALLED, "cfl": _CALLED, "cob": _OBJECT}
 # Those that refer to a name are below this length; one that defines it does not come again.
 _SHORT_NAME = 16
-_HEADER = re.compile(rb"^(part|positions|events|totals):(.*)", re.MULTILINE)
 
 
 def parse_profile(source: Path | Iterable[str]) -> Profile:
@@ -72,107 +65,7 @@ def parse_profile(source: Path | Iterable[str]) -> Profile:
             reading.read_parts(iter(source))
         return reading.profile()
     except (OSError, ValueError) as error:
-        raise _damaged(source, error) from error
-
-
-def read_total(path: Path) -> int:
-    """Only the instructions of a whole callgrind.out, without its functions.
-
-    Raises InstrcountError ``profile-damaged`` like parse_profile, but looks at the totals alone.
-    """
-    try:
-        return _sum_totals(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(source: Path | Iterable[str], error: Exception) -> InstrcountError:
-    where = str(source) if isinstance(source, Path) else "the dump"
-    return InstrcountError(
-        "profile-damaged",
-        f"{where} is not a complete Callgrind profile: {error}",
-        "look for free memory and disk space (free -h; df -h), then: pytest --instrcount",
-    )
-
-
-def _sum_totals(content: bytes) -> int:
-    total = 0
-    column: int | None = None
-    opened = ended = False
-    for found in _HEADER.finditer(content):
-        kind, words = found[1].decode(), found[2].decode("ascii", "replace").split()
-        if kind == "totals":
-            if column is None and opened:
-                raise ValueError("it names no events")
-            if column is None:
-                continue
-            # without the end of its line, the number may be cut short
-            if found.end() == len(content):
-                raise ValueError("it ends within its totals")
-            total += _count(words, column)
-            column, opened, ended = None, False, True
-        elif column is not None:
-            raise ValueError("a part has no totals")
-        else:
-            opened = True
-            if kind == "events":
-                column = _ir_column(words)
-    if opened or not ended:
-        raise ValueError("it has no totals")
-    return total
-
-
-def _ir_column(events: list[str]) -> int:
-    if "Ir" not in events:
-        raise ValueError("it does not count instructions (Ir)")
-    return events.index("Ir")
-
-
-def _count(costs: list[str], column: int) -> int:
-    """One event of a line; Callgrind leaves out zeros at the end of a line, but never all."""
-    if not costs:
-        raise ValueError("a line without a count")
-    return int(costs[column]) if column < len(costs) else 0
-
-
-class _Names:
-    """A table of compressed names: ``(12) name`` defines, ``(12)`` refers, ``name`` is itself.
-
-    It is asked with the end of the line: to cut that off of each line would cost a fifth of all.
-    """
-
-    def __init__(self, shorten: Callable[[str], str], forget: Callable[[], None]) -> None:
-        self._shorten = shorten
-        #: to be called where a name is defined anew
-        self._forget = forget
-        self._known: dict[str, str] = {}
-
-    def __getitem__(self, text: str) -> str:
-        return self._known.get(text) or self._define(text)
-
-    def _define(self, text: str) -> str:
-        reference, _, name = text.rstrip().partition(" ")
-        if not _REFERENCE.fullmatch(reference):
-            reference = name = text.rstrip()
-        if len(name) > _LONGEST_NAME:
-            raise ValueError(f"a name of {len(name):,} characters: {name[:40]!r}")
-        short = (self._shorten(name) or _UNKNOWN) if name else self._known.get(reference)
-        if not short:
-            raise ValueError(f"a name that was never defined: {text[:40]!r}")
-        # a name may be defined anew: under another text it would stay what it was
-        if reference in self._known:
-            self._forget()
-        self._known[reference] = self._known[f"{reference}\n"] = short
-        return short
-
-
-def _plain(name: str) -> str:
-    """Without the mark of a deeper level of a recursion."""
-    return _RECURSION.sub("", name) if "'" in name else name
-
-
-def _key(file: str, function: str, obj: str) -> str:
-    return f"{file}:{function} [{obj}]" if file == _UNKNOWN else f"{file}:{function}"
+        raise damaged(source, error) from error
 
 
 class _Reading:
@@ -194,11 +87,30 @@ class _Reading:
         #: lines that name a file or an object -> what they say, and of which
         self._lines: dict[str, tuple[int, str]] = {}
         forget = self._lines.clear
-        self._objects = _Names(lambda path: path.rpartition("/")[2], forget)
-        self._files = _Names(lambda path: path.rpartition("/")[2], forget)
-        self._functions = _Names(lambda name: name, forget)
+        self._objects = Names(lambda path: path.rpartition("/")[2], forget)
+        self._files = Names(lambda path: path.rpartition("/")[2], forget)
+        self._functions = Names(lambda name: name, forget)
 
     def profile(self) -> Profile:
+        self._check()
+        rows: dict[str, Row] = {}
+        callers: dict[str, dict[str, Row]] = {}
+        plain = {name: plain_name(name) for name in self._ir}
+        for name, cost in self._ir.items():
+            add_row(rows, plain[name], Row(cost, 0))
+        for (called, caller), (number, cost) in self._edges.items():
+            name = plain.get(called) or plain_name(called)
+            add_row(rows, name, Row(0, number))
+            # levels of a recursion come to one name
+            add_row(callers.setdefault(name, {}), plain[caller], Row(cost, number))
+        # only a recursion that Callgrind was told not to keep apart can come to more
+        inclusive = {
+            name: min(cost, self._total) for name, cost in self._outermost().items() if cost
+        }
+        rows = {name: row for name, row in rows.items() if row != NOTHING}
+        return Profile(self._total, rows, callers, inclusive)
+
+    def _check(self) -> None:
         if not self._parts:
             raise ValueError("it has no totals")
         numbers = (*self._ir.values(), *(number for number, _ in self._edges.values()))
@@ -207,32 +119,6 @@ class _Reading:
         found = sum(self._ir.values())
         if found != self._total:
             raise ValueError(f"its lines add up to {found} instructions, not {self._total}")
-        ir: dict[str, int] = {}
-        calls: dict[str, int] = {}
-        callers: dict[str, dict[str, Row]] = {}
-        inclusive: dict[str, int] = {}
-        plain = {name: _plain(name) for name in self._ir}
-        for name, cost in self._ir.items():
-            ir[plain[name]] = ir.get(plain[name], 0) + cost
-        for name, cost in self._outermost().items():
-            if cost:
-                # only a recursion that Callgrind was told not to keep apart can come to more
-                inclusive[name] = min(cost, self._total)
-        for (called, caller), (number, cost) in self._edges.items():
-            name = plain.get(called) or _plain(called)
-            calls[name] = calls.get(name, 0) + number
-            made = callers.setdefault(name, {})
-            before = made.get(plain[caller])
-            if before is not None:  # other levels of a recursion
-                cost, number = before.ir + cost, before.calls + number
-            made[plain[caller]] = Row(cost, number)
-        rows = {name: Row(ir.get(name, 0), calls.get(name, 0)) for name in ir | calls}
-        return Profile(
-            self._total,
-            {name: row for name, row in rows.items() if row != NOTHING},
-            callers,
-            inclusive,
-        )
 
     def _take_room(self, characters: int) -> None:
         self._room -= characters
@@ -247,12 +133,12 @@ class _Reading:
         """
         called: dict[str, int] = {}
         for (name, caller), (_, cost) in self._edges.items():
-            if name != caller and _plain(name) == name:
+            if name != caller and plain_name(name) == name:
                 called[name] = called.get(name, 0) + cost
         running = {
             name: cost + self._called_ir.get(name, 0)
             for name, cost in self._ir.items()
-            if _plain(name) == name
+            if plain_name(name) == name
         }
         return running | called
 
@@ -273,15 +159,15 @@ class _Reading:
             if line.startswith("totals:"):
                 raise ValueError("it names no events")
         events = line.split()[1:]
-        column = _ir_column(events)
+        column = ir_column(events)
 
         def cost(line: str) -> int:
-            return _count(line.split()[positions:], column)
+            return count_in(line.split()[positions:], column)
 
         # the usual case has a faster way
         usual = events == ["Ir"] and positions == 1
         totals = self._read_body(lines, None if usual else cost)
-        self._total += _count(totals.split()[1:], column)
+        self._total += count_in(totals.split()[1:], column)
         self._parts += 1
 
     def _read_body(self, lines: Iterator[str], cost: Callable[[str], int] | None) -> str:
@@ -292,8 +178,8 @@ class _Reading:
         files, objects, functions = self._files, self._objects, self._functions
         ir_of, called_ir = self._ir, self._called_ir
         edges, known, starts = self._edges, self._lines, _COST
-        obj = file = current_file = _UNKNOWN
-        function = _key(_UNKNOWN, _UNKNOWN, _UNKNOWN)
+        obj = file = current_file = UNKNOWN
+        function = key_of(UNKNOWN, UNKNOWN, UNKNOWN)
         called = called_file = called_obj = ""
         ir = 0
         # two lines of three are cost lines, and most of these are short ones that come again
@@ -327,7 +213,7 @@ class _Reading:
                     called_obj = name
                 continue
             if kind == "cfn":
-                called = _key(called_file or current_file, functions[rest], called_obj or obj)
+                called = key_of(called_file or current_file, functions[rest], called_obj or obj)
                 called_file = called_obj = ""
             elif kind == "calls":
                 if not called:
@@ -352,7 +238,7 @@ class _Reading:
             elif kind == "fn":
                 ir_of[function] = ir_of.get(function, 0) + ir
                 ir = 0
-                function, current_file = _key(file, functions[rest], obj), file
+                function, current_file = key_of(file, functions[rest], obj), file
                 if function not in ir_of:
                     self._take_room(len(function))
             elif kind == "fl":

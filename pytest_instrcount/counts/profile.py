@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 
 class Row(NamedTuple):
@@ -20,6 +20,19 @@ class Row(NamedTuple):
 
 
 NOTHING = Row(0, 0)
+_Key = TypeVar("_Key")
+
+
+def add_row(rows: dict[_Key, Row], key: _Key, row: Row) -> None:
+    """Add to what is in a table already.
+
+    >>> rows = {"f": Row(3, 1)}
+    >>> add_row(rows, "f", Row(2, 1))
+    >>> rows
+    {'f': Row(ir=5, calls=2)}
+    """
+    before = rows.get(key)
+    rows[key] = row if before is None else Row(before.ir + row.ir, before.calls + row.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +106,7 @@ def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
     same = {name for name, short in new.items() if name == short}
     rows: dict[str, Row] = {}
     for name, row in profile.rows.items():
-        short = new[name]
-        before = rows.get(short)
-        if before is not None:
-            row = Row(before.ir + row.ir, before.calls + row.calls)
-        rows[short] = row
+        add_row(rows, new[name], row)
     callers: dict[str, Mapping[str, Row]] = {}
     own: dict[str, dict[str, Row]] = {}
     for name, made in profile.callers.items():
@@ -109,11 +118,7 @@ def rename_profile(profile: Profile, rename: Callable[[str], str]) -> Profile:
             callers[short] = own[short] = dict(callers.get(short, {}))
         mine = own[short]
         for caller, edge in made.items():
-            short = new.get(caller) or rename(caller)
-            before = mine.get(short)
-            if before is not None:
-                edge = Row(before.ir + edge.ir, before.calls + edge.calls)
-            mine[short] = edge
+            add_row(mine, new.get(caller) or rename(caller), edge)
     return Profile(profile.total, rows, callers, _renamed_inclusive(profile, new))
 
 
@@ -137,29 +142,24 @@ def _renamed_inclusive(profile: Profile, new: Mapping[str, str]) -> dict[str, in
 
 def _added(profiles: Iterable[Profile]) -> Profile:
     total = 0
-    ir: dict[str, int] = {}
-    calls: dict[str, int] = {}
-    edges: dict[str, dict[str, Row]] = {}
+    rows: dict[str, Row] = {}
+    callers: dict[str, dict[str, Row]] = {}
     inclusive: dict[str, int] = {}
     for profile in profiles:
         total += profile.total
         for name, row in profile.rows.items():
-            ir[name] = ir.get(name, 0) + row.ir
-            calls[name] = calls.get(name, 0) + row.calls
+            add_row(rows, name, row)
         for name, made in profile.callers.items():
-            mine = edges.setdefault(name, {})
+            mine = callers.setdefault(name, {})
             for caller, edge in made.items():
-                before = mine.get(caller, NOTHING)
-                mine[caller] = Row(before.ir + edge.ir, before.calls + edge.calls)
+                add_row(mine, caller, edge)
         for name, cost in profile.inclusive.items():
             inclusive[name] = inclusive.get(name, 0) + cost
+    kept = {name: _without_nothing(made) for name, made in callers.items()}
     return Profile(
-        total,
-        {name: Row(ir[name], calls[name]) for name in ir if ir[name] or calls[name]},
-        {
-            name: kept
-            for name, made in edges.items()
-            if (kept := {caller: edge for caller, edge in made.items() if edge != NOTHING})
-        },
-        {name: cost for name, cost in inclusive.items() if cost},
+        total, _without_nothing(rows), _without_nothing(kept), _without_nothing(inclusive)
     )
+
+
+def _without_nothing(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value and value != NOTHING}

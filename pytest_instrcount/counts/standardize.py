@@ -58,17 +58,21 @@ def standardize(name: str) -> str:
     return name
 
 
-def _shortened(name: str) -> str:
+def _parts(name: str) -> tuple[str, str, str]:
+    """File, function and library, each without what a build adds; a library that is not known is ""."""
     found = _OBJECT.match(name)
     name, obj = (found["name"], found["object"]) if found else (name, "")
     file, colon, function = name.partition(":")
     if not colon or function.startswith(":"):  # no file: a bare name, or a scope of C++
         file, function = "", name
-    file = file.rpartition("/")[2] or _UNKNOWN
-    function = _MARKS.sub("", function) or function
     library = _LIBRARY.sub("", obj.rpartition("/")[2])
     if library.startswith("libpython"):
         library = library.removeprefix("lib")
+    return file.rpartition("/")[2] or _UNKNOWN, _MARKS.sub("", function) or function, library
+
+
+def _shortened(name: str) -> str:
+    file, function, library = _parts(name)
     variant = _VARIANT.fullmatch(function)
     if variant is not None and (file in (_UNKNOWN, _LIBC) or file.endswith((".S", ".h"))):
         plain = variant["name"].replace("raw_", "raw")

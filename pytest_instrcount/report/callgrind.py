@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.outfile import Call, Function, header_lines, write_costs
-from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.profile import Row, add_row
 from pytest_instrcount.counts.python.source import call_sites, first_line
 from pytest_instrcount.counts.python.tree import CallTree, Path, Place
 from pytest_instrcount.gate.store.baseline import Baseline
@@ -90,8 +90,7 @@ def python_profile(
         own[function] = own.get(function, 0) + max(0, row.ir)
         if len(path) > 1:
             edge = functions.of(path[:-1]), function
-            before = edges.get(edge, Row(0, 0))
-            edges[edge] = Row(before.ir + max(0, whole), before.calls + max(0, row.calls))
+            add_row(edges, edge, Row(max(0, whole), max(0, row.calls)))
     calls = [  # readers take the cost of no calls at all for the caller's own
         Call(caller, called, edge.calls or 1, edge.ir, functions.site(caller, called))
         for (caller, called), edge in edges.items()

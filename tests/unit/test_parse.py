@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.counts.parse import parse_profile, read_total
+from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.totals import read_total
 from pytest_instrcount.errors import InstrcountError
 
 DATA = Path(__file__).parent.parent / "data" / "callgrind"

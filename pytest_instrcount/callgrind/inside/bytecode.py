@@ -23,7 +23,7 @@ from pytest_instrcount.callgrind.inside.child import (
     repeat_round,
 )
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
-from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.profile import Profile, Row, add_row
 from pytest_instrcount.fixtures.instrcount import Rounds
 
 #: The first call has run by then; another fills what is left of its caches.
@@ -80,10 +80,7 @@ class Instructions:
         for address, ir in self._ir.items():
             code = self._codes[address]
             if not code.co_filename.startswith(_HERE):
-                name = name_of(code)
-                before = rows.get(name, Row(0, 0))
-                calls = self._calls.get(address, 0)
-                rows[name] = Row(before.ir + ir, before.calls + calls)
+                add_row(rows, name_of(code), Row(ir, self._calls.get(address, 0)))
         self._ir.clear()
         self._calls.clear()
         self._codes.clear()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.profile import Row, add_row
 from pytest_instrcount.counts.python.tree import CallTree, Path
 
 #: Names that say nothing of what a function does; with them go all in angle brackets.
@@ -149,22 +149,34 @@ def _of(role: _Role, known: Collection[str]) -> _Role:
     return replace(role, called=role.called.intersection(known))
 
 
+def _same_body(first: str, second: str) -> bool:
+    """Whether both have one name, in whatever file and class, that says what they do."""
+    body = _body(first)
+    return body == _body(second) and body not in _COMMON and not body.startswith("<")
+
+
+def _in_common(first: frozenset[str], second: frozenset[str]) -> Fraction:
+    """Which share of all is in both; 1 if there is none."""
+    every = first | second
+    return Fraction(len(first & second), len(every)) if every else Fraction(1)
+
+
 def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     """How much two functions do the same; 0 if they are two."""
-    body = _body(first)
-    same_body = body == _body(second) and body not in _COMMON and not body.startswith("<")
+    same_body = _same_body(first, second)
     if not same_body and known.calls != role.calls:
         return _NOT
     # the same callers, or both are where a test begins
-    here = known.callers & role.callers or not (known.callers or role.callers)
-    common, every = known.called & role.called, known.called | role.called
-    called = Fraction(len(common), len(every)) if every else Fraction(1)
+    here = _in_common(known.callers, role.callers) > 0
+    called = _in_common(known.called, role.called)
     size = _ratio(known.inclusive, role.inclusive)
+    alike = called >= _ALIKE
     if same_body:
-        return 3 + called + size if here or (common and called >= _ALIKE) else _NOT
+        return 3 + called + size if here or (known.called and alike) else _NOT
+    if not alike or not here:  # where all callers are the same ones, there are some
+        return _NOT
     everywhere = known.callers == role.callers and len(role.callers) > 1
-    alike = called >= _ALIKE and (everywhere or (here and size >= _ALIKE))
-    return called + size if alike else _NOT
+    return called + size if everywhere or size >= _ALIKE else _NOT
 
 
 def _body(name: str) -> str:
@@ -194,9 +206,11 @@ def _rename(tree: CallTree, names: Mapping[str, str]) -> CallTree:
     return CallTree(tree.how, tree.counted, nodes)
 
 
-def _put(nodes: dict[Path, Row], path: Path, row: Row) -> None:
-    before = nodes.get(path, Row(0, 0))
-    nodes[path] = Row(before.ir + row.ir, before.calls + row.calls)
+def _between(new: CallTree, above: Path, name: str, fresh: Collection[str]) -> Path:
+    """The one new function below ``above`` that calls ``name``; () if there is none, or several."""
+    found = [each for each in new.children.get(above, ()) if each[-1] in fresh]
+    found = [each for each in found if (*each, name) in new.inclusive]
+    return found[0] if len(found) == 1 else ()
 
 
 def _move(tree: CallTree, new: CallTree) -> CallTree:
@@ -213,16 +227,13 @@ def _move(tree: CallTree, new: CallTree) -> CallTree:
         below = {child[-1] for child in tree.children.get(path, ())}
         if name in gone and above and _stand_below(new, above, below):
             place, row = above, Row(row.ir, 0)
-        elif place not in new.inclusive:
-            through = [each for each in new.children.get(above, ()) if each[-1] in fresh]
-            through = [each for each in through if (*each, name) in new.inclusive]
-            if len(through) == 1:
-                place = (*through[0], name)
-                between[through[0]] = max(between.get(through[0], 0), row.calls)
+        elif place not in new.inclusive and (through := _between(new, above, name, fresh)):
+            place = (*through, name)
+            between[through] = max(between.get(through, 0), row.calls)
         moved[path] = place
-        _put(nodes, place, row)
+        add_row(nodes, place, row)
     for path, calls in between.items():
-        _put(nodes, path, Row(0, calls))
+        add_row(nodes, path, Row(0, calls))
     return tree if nodes.keys() == tree.nodes.keys() else CallTree(tree.how, tree.counted, nodes)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
-from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.profile import NOTHING, Profile, Row, add_row
 from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Path
 from pytest_instrcount.errors import InstrcountError
 
@@ -74,18 +74,12 @@ def tree_from(
     for profile in profiles:
         for key, row in profile.rows.items():
             frames = [_frame(each) for each in reversed(_function_of(key).split("'"))]
-            path = [names[frame] for frame in frames if frame in names]
-            inside = [place for place, name in enumerate(path) if not name]
-            if inside:
-                path = path[inside[-1] + 1 :]
-            if not path:
-                continue
-            place = tuple(name for n, name in enumerate(path) if n == 0 or path[n - 1] != name)
-            before = nodes.get(place, Row(0, 0))
-            # what has no name of ours is part of what called it, and no call
-            calls = row.calls if frames[-1] in names else 0
-            nodes[place] = Row(before.ir + row.ir, before.calls + calls)
-    nodes = {path: row for path, row in nodes.items() if row.ir or row.calls}
+            path = _below_the_test(frames, names)
+            if path:
+                # what has no name of ours is part of what called it, and no call
+                calls = row.calls if frames[-1] in names else 0
+                add_row(nodes, path, Row(row.ir, calls))
+    nodes = {path: row for path, row in nodes.items() if row != NOTHING}
     if not nodes:
         raise InstrcountError(
             "no-trampolines",
@@ -94,6 +88,17 @@ def tree_from(
         )
     places = {names[address]: (each.filename, each.line) for address, each in functions.items()}
     return CallTree(TRAMPOLINES, counted, nodes, places)
+
+
+def _below_the_test(frames: Sequence[int], names: Mapping[int, str]) -> Path:
+    """What stands below the last one without a name; a function that calls itself is there once."""
+    path: list[str] = []
+    for name in (names[frame] for frame in frames if frame in names):
+        if not name:
+            path.clear()
+        elif path[-1:] != [name]:
+            path.append(name)
+    return tuple(path)
 
 
 def _function_of(key: str) -> str:

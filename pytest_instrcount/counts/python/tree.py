@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.profile import Row, add_row
 
 #: Names from the test down to a function: who called it, and who called that.
 Path: TypeAlias = tuple[str, ...]
@@ -121,8 +121,7 @@ class CallTree:
             row = self.nodes.get(path, _NOTHING)
             while len(path) > 1 and inclusive[path] * _SMALL < least and path not in keep:
                 path, row = path[:-1], Row(row.ir, 0)
-            before = kept.get(path, _NOTHING)
-            kept[path] = Row(before.ir + row.ir, before.calls + row.calls)
+            add_row(kept, path, row)
         cut = _cut(kept)
         names = {name for path in cut for name in path}
         places = {name: self.places[name] for name in names & self.places.keys()}
@@ -171,6 +170,5 @@ def _cut(nodes: Mapping[Path, Row]) -> Mapping[Path, Row]:
     kept: dict[Path, Row] = {}
     for path, row in nodes.items():
         place, calls = path[:deepest], row.calls if len(path) <= deepest else 0
-        before = kept.get(place, _NOTHING)
-        kept[place] = Row(before.ir + row.ir, before.calls + calls)
+        add_row(kept, place, Row(row.ir, calls))
     return kept
