@@ -14,13 +14,11 @@ import socket
 import subprocess
 import time
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.callgrind.channel import (
-    HUNG_UP,
     REAP,
     Channel,
     ChannelClosed,
@@ -62,6 +60,7 @@ from pytest_instrcount.callgrind.runs import (
 )
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_tree, restore
 from pytest_instrcount.callgrind.send_queue import Outbox
+from pytest_instrcount.callgrind.settling import AGAIN, MOST_TRIES, Ended
 from pytest_instrcount.callgrind.sweeping import Sweeper
 from pytest_instrcount.callgrind.waiting import Waiting
 from pytest_instrcount.errors import InstrcountError
@@ -72,9 +71,6 @@ _DEATHS_IN_A_ROW = 3
 
 #: So many tests in a row that kill the zygote: it is not the tests.
 _FELLED_IN_A_ROW = 10
-
-#: A test whose process was killed is measured again, so often in all.
-_MOST_TRIES = 3
 
 #: A process that is out of time is told to abort, and has so long to write down where it was.
 _LAST_WORDS_SECONDS = 5.0
@@ -318,17 +314,17 @@ class Supervisor:
 
     def advance(self, test: Test) -> bool:
         """Take the next step for a test; False if it has to wait for something."""
-        forks = test.order["forks"]
-        zygote = self.zygotes.get(test.zygote)
-        if test.alone or (zygote is not None and zygote.threads > 1 and not forks):
-            if zygote is not None and not test.alone:
-                test.started = zygote.started
+        if test.alone:
             self.start_zygote(test.zygote, test)
             return True
+        zygote = self.zygotes.get(test.zygote)
         if zygote is None:
-            if all(start.only or start.number != test.zygote for start in self.starting):
-                self.start_zygote(test.zygote)
+            self.have_started(test.zygote)
             return False
+        forks = test.order["forks"]
+        if zygote.threads > 1 and not forks:
+            test.threads, test.started = True, zygote.started
+            return self.advance(test)
         file = self.files.get(test.file)
         if file is None:
             self.open_file(test.file, zygote)
@@ -341,6 +337,11 @@ class Supervisor:
         if self.check_collected(test, file):
             self.start_run(test, file)
         return True
+
+    def have_started(self, number: int) -> None:
+        """Start a zygote that is not on its way already."""
+        if all(start.only or start.number != number for start in self.starting):
+            self.start_zygote(number)
 
     def open_file(self, key: FileKey, zygote: Valgrind) -> None:
         try:
@@ -510,73 +511,21 @@ class Supervisor:
         return status
 
     def settle(self, run: Run, status: int | None) -> None:
-        test, result = run.test, run.result
         if run.file.only is not None:
             self.close_file(run.file)
-        beside = self.threads_beside(run)
-        if beside and not _has_passed(run):  # it may need one of them
-            test.order["forks"] = False
-            self.waiting.put(test)
+        message = Ended(
+            run,
+            status,
+            self.place,
+            lambda: self.last_words(run),
+            not self.setup["dont_write_bytecode"],
+        ).message()
+        if message is AGAIN:
+            self.waiting.put(run.test)
             return
-        if run.disturbed and test.tries < _MOST_TRIES:
-            test.suspect = True
-            self.waiting.put(test)  # what it wrote is gone, or it could not write
-        elif run.timed_out and (result is None or run.counted is None):
-            self.give_problem(
-                test,
-                f"it did not end within {test.order['timeout']:g} s {self.place}",
-                self.last_words(run),
-                slug="timeout",
-            )
-        elif run.failed and run.failed[0] != "channel" and test.tries < _MOST_TRIES:
-            test.suspect = True
-            self.waiting.put(test)  # somebody's files may have filled the disk
-        elif run.failed:
-            slug, why = run.failed
-            self.give_problem(test, why, self.last_words(run), slug=slug)
-        elif (run.hung_up or status == HUNG_UP << 8) and not (result and run.counted):
-            why = "it closed all descriptors, with the plugin's among them: no result can be had"
-            self.give_problem(test, why, self.last_words(run), slug="channel")
-        elif result is not None and result["kind"] == "broken":
-            self.give_problem(test, f"the plugin failed {self.place}: {result['why']}")
-        elif result is not None:
-            if result["compiled"] and not test.recompiled and not self.setup["dont_write_bytecode"]:
-                test.recompiled = True
-                self.waiting.put(test)
-                return
-            lost = result["expected"] and (run.counted is None or not run.has_all_dumps)
-            if lost and not run.problem and not result["problem"] and test.tries < _MOST_TRIES:
-                test.suspect = True
-                self.waiting.put(test)  # killed between its result and its count
-                return
+        if message["kind"] == "result":
             self.deaths = self.felled = 0
-            result |= {"dumps": run.counted_dumps, "names": run.names, "once": run.once}
-            result |= {"isolation": "process" if run.file.only else "fork"}
-            result |= {"threads": list(test.started), "beside": list(beside)}
-            result |= {"counted": run.counted}
-            result["modules"] += run.file.collected["modules"] if run.file.collected else []
-            result |= {"problem": run.problem or result["problem"], "offspring": run.offspring}
-            self.outbox.send({"kind": "result", "index": test.index, "result": result})
-        elif status in (None, signal.SIGKILL) and test.tries < _MOST_TRIES:
-            test.suspect = test.suspect or status is None
-            self.waiting.put(test)  # somebody's doing (or the kernel's), not the test's
-        else:
-            how = "its process " + (
-                "went down with the zygote" if status is None else describe_status(status)
-            )
-            self.give_problem(
-                test,
-                f"{how} before the test ended",
-                self.last_words(run) or test.why,
-                slug="process-died",
-            )
-
-    def threads_beside(self, run: Run) -> Sequence[str]:
-        """The threads that were alive where a test was forked all the same."""
-        if run.file.only is not None or not run.test.order["forks"]:
-            return ()
-        collected = run.file.collected or {}
-        return run.file.valgrind.started or collected.get("started", ())
+        self.outbox.send(message | {"index": run.test.index})
 
     def words(self, child: str) -> Path:
         """Where a child's faulthandler writes."""
@@ -637,19 +586,24 @@ class Supervisor:
         words = zygote.last_words(zygote.process.pid)
         zygote.end()
         self.sweeper.forget(zygote.process.pid)
-        for file in [each for each in self.files.values() if each.valgrind is zygote]:
-            self.close_file(file)
+        for file in list(self.files.values()):
+            if file.valgrind is zygote:
+                self.close_file(file)
         runs = [run for run in self.runs if run.file.valgrind is zygote]
         for run in runs:
             run.test.why = words
             kill(run.pid)
             self.on_run_end(run)
-        if not runs:
-            self.deaths += 1
-        elif runs[0].test.tries >= _MOST_TRIES:
-            self.felled += 1
+        self.count_death(runs)
         if self.deaths >= _DEATHS_IN_A_ROW or self.felled >= _FELLED_IN_A_ROW:
             self.fatal(f"the zygote died {self.begun} times\n{words}")
+
+    def count_death(self, runs: Sequence[Run]) -> None:
+        """Know that a zygote died, and which tests ran then."""
+        if not runs:
+            self.deaths += 1
+        elif runs[0].test.tries >= MOST_TRIES:
+            self.felled += 1
 
     def on_file_end(self, file: FileChild, why: str) -> None:
         """A file's child is gone before or between its tests."""
@@ -657,11 +611,11 @@ class Supervisor:
         path = self.words(child_name(file.key[0]))
         words = "\n".join([*said, *where_it_was(unaborted(read_lines(path), file.why))])
         path.unlink(missing_ok=True)
-        collecting = file.collected is None
-        status = exit_status_within(file.parent.pid, _GLANCE_SECONDS) if collecting else None
-        self.close_file(file)
-        if not collecting:
+        if file.collected is not None:
+            self.close_file(file)
             return
+        status = exit_status_within(file.parent.pid, _GLANCE_SECONDS)
+        self.close_file(file)
         if status == signal.SIGKILL and not (why or file.why) and self.import_again(file):
             return
         how = "ended" if status is None else describe_status(status)
@@ -674,9 +628,9 @@ class Supervisor:
     def import_again(self, file: FileChild) -> bool:
         """Whether a file is imported once more: its process was killed, which is somebody's doing."""
         tries = self.killed_imports[file.key] = self.killed_imports.get(file.key, 0) + 1
-        if tries < _MOST_TRIES and file.only is not None:
+        if tries < MOST_TRIES and file.only is not None:
             self.waiting.put(file.only)
-        return tries < _MOST_TRIES
+        return tries < MOST_TRIES
 
     def close_file(self, file: FileChild) -> None:
         kill(file.parent.pid)
@@ -714,38 +668,34 @@ class Supervisor:
     def enforce_deadlines(self) -> None:
         now = time.monotonic()
         for run in [run for run in self.runs if run.deadline <= now]:
-            if (
-                run.timed_out or state_of(run.counter or run.pid) == "T"
-            ):  # a stopped one says nothing
-                run.timed_out = True
-                self.on_run_end(run)
-                continue
-            run.timed_out, run.deadline = True, now + _LAST_WORDS_SECONDS
-            if not abort(run.counter):  # which is at work, while the other waits for it
-                abort(run.pid)
+            self.enforce_on_run(run, now)
         for file in [file for file in self.collecting() if is_late(file, now)]:
-            if file.why:
-                self.on_file_end(file, "")
-                continue
-            file.why = f"importing its file took longer than {file.patience} {self.place}"
-            file.deadline = now + _LAST_WORDS_SECONDS
-            abort(file.parent.pid)
+            self.enforce_on_file(file, now)
         for start in [start for start in self.starting if is_late(start, now)]:
             self.selector.unregister(start.valgrind.parent.channel)
             self.starting.remove(start)
             self.on_unready(start, f"pytest was not ready {self.place} within {start.patience}")
 
+    def enforce_on_run(self, run: Run, now: float) -> None:
+        if run.timed_out or state_of(run.counter or run.pid) == "T":  # a stopped one says nothing
+            run.timed_out = True
+            self.on_run_end(run)
+            return
+        run.timed_out, run.deadline = True, now + _LAST_WORDS_SECONDS
+        if not abort(run.counter):  # which is at work, while the other waits for it
+            abort(run.pid)
+
+    def enforce_on_file(self, file: FileChild, now: float) -> None:
+        if file.why:
+            self.on_file_end(file, "")
+            return
+        file.why = f"importing its file took longer than {file.patience} {self.place}"
+        file.deadline = now + _LAST_WORDS_SECONDS
+        abort(file.parent.pid)
+
 
 class _Stopped(Exception):
     """The loop has nothing more to do."""
-
-
-def _has_passed(run: Run) -> bool:
-    """Whether a test has passed in all its phases, and was counted."""
-    result = run.result
-    if result is None or result["kind"] != "result" or run.counted is None or run.problem:
-        return False
-    return all(report["outcome"] == "passed" for report in result["reports"])
 
 
 def main(arguments: list[str]) -> None:

@@ -1,0 +1,163 @@
+"""What becomes of a test whose process is gone: its result, a problem, or another try."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_instrcount.callgrind.channel import HUNG_UP, Message
+from pytest_instrcount.callgrind.process import describe_status
+from pytest_instrcount.callgrind.runs import Run
+
+#: A test whose process was killed is measured again, so often in all.
+MOST_TRIES = 3
+
+#: In the place of a message: it is measured once more.
+AGAIN: Final[Message] = {"kind": "again"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run whose process is gone."""
+
+    run: Run
+    #: its wait status; None if its parent is gone as well
+    status: int | None
+    #: where it ran, in words
+    place: str
+    #: what it said last, looked for only where it is told
+    words: Callable[[], str]
+    #: whether byte code that is missing is written
+    writes_byte_code: bool
+
+    def message(self) -> Message:
+        """What pytest is told, without the number of the test, or `AGAIN`."""
+        for rule in _RULES:
+            found = rule(self)
+            if found is not None:
+                return found
+        return self._died()
+
+    def _again(self) -> Message:
+        """Once more, with no other test beside it."""
+        self.run.test.suspect = True
+        return AGAIN
+
+    def _problem(self, why: str, detail: str = "", slug: str = "not-measured") -> Message:
+        return {"kind": "problem", "slug": slug, "why": why, "detail": detail}
+
+    def _needs_threads(self) -> Message | None:
+        """It was forked where threads were alive, and may need one of them."""
+        if not threads_beside(self.run) or _has_passed(self.run):
+            return None
+        self.run.test.order["forks"] = False
+        return AGAIN
+
+    def _was_disturbed(self) -> Message | None:
+        """What it wrote is gone, or it could not write."""
+        return self._again() if self.run.disturbed and self._may_try else None
+
+    def _is_late(self) -> Message | None:
+        if not self.run.timed_out or self._has_counted:
+            return None
+        limit = f"{self.run.test.order['timeout']:g} s"
+        return self._problem(
+            f"it did not end within {limit} {self.place}", self.words(), slug="timeout"
+        )
+
+    def _has_failed(self) -> Message | None:
+        if not self.run.failed:
+            return None
+        slug, why = self.run.failed
+        if slug != "channel" and self._may_try:
+            return self._again()  # somebody's files may have filled the disk
+        return self._problem(why, self.words(), slug=slug)
+
+    def _hung_up(self) -> Message | None:
+        if not (self.run.hung_up or self.status == HUNG_UP << 8) or self._has_counted:
+            return None
+        why = "it closed all descriptors, with the plugin's among them: no result can be had"
+        return self._problem(why, self.words(), slug="channel")
+
+    def _has_result(self) -> Message | None:
+        run, test, result = self.run, self.run.test, self.run.result
+        if result is None:
+            return None
+        if result["kind"] == "broken":
+            return self._problem(f"the plugin failed {self.place}: {result['why']}")
+        if result["compiled"] and not test.recompiled and self.writes_byte_code:
+            test.recompiled = True
+            return AGAIN
+        lost = result["expected"] and (run.counted is None or not run.has_all_dumps)
+        if lost and not run.problem and not result["problem"] and self._may_try:
+            return self._again()  # killed between its result and its count
+        return {"kind": "result", "result": result | _known_of(run, result)}
+
+    def _was_killed(self) -> Message | None:
+        """Somebody's doing (or the kernel's), not the test's."""
+        if self.status not in (None, signal.SIGKILL) or not self._may_try:
+            return None
+        return self._again() if self.status is None else AGAIN
+
+    def _died(self) -> Message:
+        how = "went down with the zygote" if self.status is None else describe_status(self.status)
+        return self._problem(
+            f"its process {how} before the test ended",
+            self.words() or self.run.test.why,
+            slug="process-died",
+        )
+
+    @property
+    def _may_try(self) -> bool:
+        return self.run.test.tries < MOST_TRIES
+
+    @property
+    def _has_counted(self) -> bool:
+        return self.run.result is not None and self.run.counted is not None
+
+
+#: In this order; the first that says something decides.
+_RULES: tuple[Callable[[Ended], Message | None], ...] = (
+    Ended._needs_threads,
+    Ended._was_disturbed,
+    Ended._is_late,
+    Ended._has_failed,
+    Ended._hung_up,
+    Ended._has_result,
+    Ended._was_killed,
+)
+
+
+def threads_beside(run: Run) -> Sequence[str]:
+    """The threads that were alive where a test was forked all the same."""
+    if run.file.only is not None or not run.test.order["forks"]:
+        return ()
+    collected = run.file.collected or {}
+    return run.file.valgrind.started or collected.get("started", ())
+
+
+def _known_of(run: Run, result: Message) -> Message:
+    """What is known of a run beside what its process says."""
+    collected = run.file.collected
+    return {
+        "dumps": run.counted_dumps,
+        "names": run.names,
+        "once": run.once,
+        "isolation": "process" if run.file.only else "fork",
+        "threads": list(run.test.started),
+        "beside": list(threads_beside(run)),
+        "counted": run.counted,
+        "modules": result["modules"] + (collected["modules"] if collected else []),
+        "problem": run.problem or result["problem"],
+        "offspring": run.offspring,
+    }
+
+
+def _has_passed(run: Run) -> bool:
+    """Whether a test has passed in all its phases, and was counted."""
+    result = run.result
+    if result is None or result["kind"] != "result" or run.counted is None or run.problem:
+        return False
+    return all(report["outcome"] == "passed" for report in result["reports"])
