@@ -14,6 +14,7 @@ import socket
 import subprocess
 import time
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -150,7 +150,7 @@ def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) 
     leaves_out = any(map(_is_left, verdicts.values()))
     if not (typed.selects or leaves_out):
         return _command(typed, typed.needed(selecting=True), "all", ())
-    if accepted and len(accepted) <= _MOST_NAMES:
+    if 0 < len(accepted) <= _MOST_NAMES:
         return accept_tests(typed, accepted)
     if not (leaves_out or typed.by_history):
         return _command(typed, typed.needed(selecting=True), "all", ())

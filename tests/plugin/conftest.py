@@ -34,7 +34,8 @@ from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, Zyg
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.fixtures.benchmark.info import plain_info
-from pytest_instrcount.fixtures.instrcount import InstrCount, Rounds, remarks_of
+from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
+from pytest_instrcount.fixtures.rounds import Rounds
 from pytest_instrcount.gate.store.baseline import load_baseline
 
 RECORDED = Path(__file__).parents[1] / "data" / "callgrind"

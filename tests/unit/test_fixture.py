@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.fixtures.instrcount import InstrCount, Rounds
+from pytest_instrcount.fixtures.instrcount import InstrCount
+from pytest_instrcount.fixtures.rounds import Rounds
 
 NODEID = "test_a.py::test_x"
 

@@ -12,7 +12,7 @@ from pytest_instrcount.callgrind.requests import Request
 
 if TYPE_CHECKING:
     from pytest_instrcount.callgrind.inside.child import Counter
-    from pytest_instrcount.fixtures.instrcount import Rounds
+    from pytest_instrcount.fixtures.rounds import Rounds
 
 #: ``repeat`` as ``child.Repeat`` has it, to be awaited.
 RepeatAwaited = Callable[[int, Request, Request], Awaitable[object]]

@@ -24,7 +24,7 @@ from pytest_instrcount.callgrind.inside.child import (
 )
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.counts.profile import Profile, Row, add_row
-from pytest_instrcount.fixtures.instrcount import Rounds
+from pytest_instrcount.fixtures.rounds import Rounds
 
 #: The first call has run by then; another fills what is left of its caches.
 WARMUP = 2

@@ -28,7 +28,7 @@ from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request, Requests
-from pytest_instrcount.fixtures.instrcount import Rounds
+from pytest_instrcount.fixtures.rounds import Rounds
 
 #: After the collector ran, free lists and pools fill up again: these calls are not counted.
 SETTLING_CALLS = 2

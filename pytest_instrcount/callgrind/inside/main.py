@@ -470,25 +470,32 @@ class TestChild:
                 self._show_test(item)
                 passed = self._phase(item, "call")
             passed = self._phase(item, "teardown", repeater.sibling) and passed
-        counter = self._counter
-        benchmark = self._benchmark = item.stash.get(BENCHMARK, None)
+        self._note_benchmark(item.stash.get(BENCHMARK, None))
+        if passed and self._order["trace"]:
+            self._trace(item, repeater)
+        elif passed and not self._counter.used:
+            self._count(repeater)
+        with self._presented():
+            self._finish(item)
+        return True
+
+    def _note_benchmark(self, benchmark: Any) -> None:
+        self._benchmark = benchmark
         if benchmark is not None and benchmark.group is not None:
             self._group = str(benchmark.group)
         if benchmark is not None and benchmark.extra_info:
             self._extra_info = plain_info(dict(benchmark.extra_info))
-        if self._order["trace"]:
-            if passed:
-                self._trace(item, repeater)
-        elif passed and self._fixture is not None and not counter.used:
-            self._unused = benchmark is not None and not self._fixture.called
+
+    def _count(self, repeater: Repeater) -> None:
+        """Count a test that has not had itself counted by the fixture, if it does not take that."""
+        counter = self._counter
+        if self._fixture is not None:
+            self._unused = self._benchmark is not None and not self._fixture.called
             self._problem = "" if self._unused else self._fixture.why_uncounted()
-        elif passed and not counter.used and repeater.has_nothing_to_renew():
+        elif repeater.has_nothing_to_renew():
             self._count_last = lambda: repeater.count_call(counter)
-        elif passed and not counter.used:
+        else:
             repeater.count_phases(counter)
-        with self._presented():
-            self._finish(item)
-        return True
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:

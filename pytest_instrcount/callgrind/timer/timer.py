@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
@@ -73,22 +73,15 @@ class Timer:
         in C or C++. ``label``, ``sub_label``, ``description`` and ``env`` are shown with the counts.
         Raises TypeError, ValueError, and SyntaxError for a statement that is no Python.
         """
-        for name, code in (("stmt", stmt), ("setup", setup), ("global_setup", global_setup)):
-            if not isinstance(code, str):
-                raise TypeError(f"{name} is a str, not {type(code).__name__}")
+        _check_texts({"stmt": stmt, "setup": setup, "global_setup": global_setup})
         labels = {"label": label, "sub_label": sub_label, "description": description, "env": env}
-        for name, text in labels.items():
-            if text is not None and not isinstance(text, str):
-                raise TypeError(f"{name} is a str or None, not {type(text).__name__}")
-        for key in globals or {}:
-            if not isinstance(key, str) or not key.isidentifier() or keyword.iskeyword(key):
-                raise ValueError(f"globals: {key!r} is no name that a statement could use")
+        _check_texts({name: text for name, text in labels.items() if text is not None}, " or None")
+        _check_names(globals or {})
         # an enum of torch's says it by its name
         wanted = str(getattr(language, "name", language)).lower()
         if wanted not in _LANGUAGES:
             raise ValueError(f'language is "python", "c" or "c++", not {language!r}')
-        if type(num_threads) is not int or num_threads < 1:
-            raise ValueError(f"num_threads is 1 or more, not {num_threads!r}")
+        _check_numbers(num_threads=num_threads)
         self._language = _LANGUAGES[wanted]
         self._globals = dict(globals or {})
         stmt, setup = _undented(stmt), _undented(setup)
@@ -144,21 +137,13 @@ class Timer:
         ``CopyIfCallgrind``, and InstrcountError where nothing can be counted: without Valgrind or a
         compiler, or where the statement raises (with its traceback), crashes, or does not end.
         """
-        for name, value in (("number", number), ("repeats", 1 if repeats is None else repeats)):
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name} is 1 or more, not {value!r}")
+        _check_numbers(number=number, repeats=1 if repeats is None else repeats)
         python = self._language == "python"
-        if collect_baseline and not python:
-            raise ValueError(
-                "there is no baseline for C and C++: an empty loop has no instructions"
-            )
         baseline = python if collect_baseline is None else collect_baseline
         given = check_globals(self._globals)
-        if given and not python:
-            raise ValueError("globals are for Python: put them into setup or global_setup")
-        seconds = float(self.timeout_seconds)
-        if not (0 < seconds < math.inf):
-            raise ValueError(f"timeout_seconds is a number above 0, not {seconds!r}")
+        seconds = _checked_seconds(float(self.timeout_seconds))
+        if not python:
+            _check_compiled(baseline=baseline, given=bool(given))
         valgrind, _ = find_valgrind("valgrind")
         if python:
             texts = self._count_python(valgrind, given, number, repeats or 1, baseline, seconds)
@@ -273,6 +258,37 @@ def _refuse(method: str) -> NoReturn:
 def _undented(code: str) -> str:
     """Code as it would stand at the top level, without the lines that quotes begin and end with."""
     return textwrap.dedent(code).lstrip("\n").rstrip()
+
+
+def _check_texts(given: Mapping[str, object], more: str = "") -> None:
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is a str{more}, not {type(text).__name__}")
+
+
+def _check_names(keys: Iterable[object]) -> None:
+    for key in keys:
+        if not isinstance(key, str) or not key.isidentifier() or keyword.iskeyword(key):
+            raise ValueError(f"globals: {key!r} is no name that a statement could use")
+
+
+def _check_numbers(**given: object) -> None:
+    for name, value in given.items():
+        if type(value) is not int or value < 1:
+            raise ValueError(f"{name} is 1 or more, not {value!r}")
+
+
+def _checked_seconds(seconds: float) -> float:
+    if not (0 < seconds < math.inf):
+        raise ValueError(f"timeout_seconds is a number above 0, not {seconds!r}")
+    return seconds
+
+
+def _check_compiled(*, baseline: bool, given: bool) -> None:
+    if baseline:
+        raise ValueError("there is no baseline for C and C++: an empty loop has no instructions")
+    if given:
+        raise ValueError("globals are for Python: put them into setup or global_setup")
 
 
 def _check_python(stmt: str, setup: str) -> None:
