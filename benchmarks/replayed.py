@@ -29,8 +29,9 @@ from typing import Any
 import pytest
 
 import pytest_instrcount.session.zygote
+from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.scratch import Scratch
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote, ZygoteSetup
+from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
 from pytest_instrcount.session.answers import collector_paused
 
 Message = dict[str, Any]

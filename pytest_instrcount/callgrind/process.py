@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import resource
-import select
 import signal
 import socket
 import subprocess
@@ -17,36 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.endings import _FRAMES, _TAIL_LINES, _VALGRINDS_OWN, read_lines
+from pytest_instrcount.callgrind.procfs import ORDER_SECONDS, state_of
 from pytest_instrcount.host.patience import Patience
 
-#: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
-ORDER_SECONDS = 60.0
 _STOPPED_SECONDS = 1.0
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_TAIL_LINES = 12
 
 #: Ints up to this one are made when CPython starts, and last.
 _LARGEST_KEPT_INT = 256
-
-#: How Valgrind begins to say that it failed itself, and its stack of functions without names.
-_VALGRINDS_OWN = (
-    "VALGRIND INTERNAL ERROR",
-    "valgrind: the 'impossible' happened",
-    "valgrind: Unrecognised instruction",
-)
-_FRAMES = ("   at 0x", "   by 0x")
-
-#: Frames of one thread that are shown: the innermost, where it was, and the outermost, the test.
-_INNER_FRAMES, _OUTER_FRAMES = 8, 3
-_NOT_THE_USERS = (
-    "/_pytest/",
-    "/pluggy/",
-    "/importlib/__init__.py",
-    "<frozen importlib",
-    f"{Path(__file__).parents[1]}/",
-)
 
 
 def prctl(option: int, value: int) -> None:
@@ -148,69 +127,6 @@ def _receive_from(parent: int, channel: Channel) -> Message:
             return message
 
 
-def state_of(pid: int) -> str:
-    """The letter for what a process does (``T`` is stopped); "" if it is gone."""
-    return _stat_fields(pid)[0]
-
-
-def start_of(pid: int) -> float:
-    """When a process started, in seconds of CLOCK_BOOTTIME; a time to come if it is gone."""
-    ticks = _stat_fields(pid)[19]
-    return int(ticks) / os.sysconf("SC_CLK_TCK") if ticks else math.inf
-
-
-def now_since_boot() -> float:
-    """The time as `start_of` has it, rounded up as much as the kernel rounds down."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) + 2 / os.sysconf("SC_CLK_TCK")
-
-
-def _stat_fields(pid: int) -> list[str]:
-    """The fields of ``/proc/PID/stat`` behind the name, from the state on; "" if it is gone."""
-    try:
-        stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
-    except OSError:
-        return [""] * 50
-    return stat.rpartition(")")[2].split()
-
-
-def exit_status(pid: int) -> int | None:
-    """The wait status of an ended process that its parent has not let go yet; None if unknown."""
-    fields = _stat_fields(pid)
-    return int(fields[-1]) if fields[0] == "Z" else None
-
-
-def exit_status_within(pid: int, seconds: float) -> int | None:
-    """The wait status of a process that ends in that time and is not let go by then; else None."""
-    descriptor = open_pidfd(pid)
-    if descriptor >= 0:
-        ends_within(descriptor, seconds)
-        os.close(descriptor)
-    return exit_status(pid)
-
-
-def wait_for_end(pid: int) -> None:
-    """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
-    descriptor = open_pidfd(pid)
-    if descriptor >= 0:
-        Patience(ORDER_SECONDS).spend(lambda seconds: ends_within(descriptor, seconds))
-        os.close(descriptor)
-
-
-def ends_within(pidfd: int, seconds: float) -> bool:
-    """Whether the process ends in that time."""
-    waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
-    return bool(waiting.poll(seconds * 1000))
-
-
-def open_pidfd(pid: int) -> int:
-    """A descriptor that is readable once the process has ended, or -1 where the system has none."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        return -1
-
-
 @dataclass(slots=True, eq=False)
 class Valgrind:
     """One Valgrind process that the supervisor started, and the pytest that waits in it."""
@@ -251,46 +167,6 @@ class Valgrind:
                 rest = [each for each in said[number:] if not each.startswith(_FRAMES)]
                 return rest[:_TAIL_LINES]
         return said[-_TAIL_LINES:]
-
-
-def where_it_was(lines: Sequence[str]) -> list[str]:
-    """Of what faulthandler wrote, the user's part: no frames of pytest's or of ours.
-
-    >>> where_it_was(["Current thread 0x1 (most recent call first):", '  File "/a.py", line 3 in f'])
-    ['most recent call first:', '  File "/a.py", line 3 in f']
-    """
-    words: list[str] = []
-    frames: list[str] = []
-
-    def end_thread() -> None:
-        if frames:
-            words.append("most recent call first:")
-        left = len(frames) - _INNER_FRAMES - _OUTER_FRAMES
-        if left > 0:
-            frames[_INNER_FRAMES:-_OUTER_FRAMES] = [f"  ... and {left} more"]
-        words.extend(frames)
-        frames.clear()
-
-    for line in lines:
-        if line.startswith("  "):
-            if not any(part in line for part in _NOT_THE_USERS):
-                frames.append(line)
-            continue
-        end_thread()
-        if line and not line.startswith(("Current thread", "Thread 0x", "Extension modules")):
-            words.append(line)
-    end_thread()
-    return words
-
-
-def read_lines(path: Path, start: int = 0) -> list[str]:
-    """The lines of a file from a byte on; none if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(start, path.stat().st_size - (1 << 16)))
-            return file.read().decode(errors="replace").splitlines()
-    except OSError:
-        return []
 
 
 def skip_small_ids() -> None:
@@ -370,39 +246,3 @@ def own_children() -> list[int]:
             if int(stat.rpartition(")")[2].split()[1]) == own:
                 found.append(int(name))
     return found
-
-
-def describe_status(status: int) -> str:
-    """How a process ended, in words.
-
-    >>> describe_status(11), describe_status(3 << 8)
-    ('was killed by SIGSEGV', 'exited with status 3')
-    """
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        try:
-            return f"was killed by {signal.Signals(number).name}"
-        except ValueError:
-            return f"was killed by signal {number}"
-    return f"exited with status {os.waitstatus_to_exitcode(status)}"
-
-
-def wait_status_of(code: int) -> int:
-    """What waitpid() would say of a process that ended as Popen says.
-
-    >>> wait_status_of(-9), wait_status_of(3)
-    (9, 768)
-    """
-    return -code if code < 0 else code << 8
-
-
-def describe_popen(code: int | None) -> str:
-    """How the process that Popen waits for ended, in words."""
-    if code is None:
-        return "is still there"
-    return describe_status(wait_status_of(code))
-
-
-def unaborted(words: list[str], aborted: object) -> list[str]:
-    """What faulthandler wrote, without its word for what we did."""
-    return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]

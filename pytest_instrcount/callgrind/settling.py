@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, Message
-from pytest_instrcount.callgrind.process import describe_status
+from pytest_instrcount.callgrind.endings import describe_status
 from pytest_instrcount.callgrind.runs import Run
 
 #: A test whose process was killed is measured again, so often in all.

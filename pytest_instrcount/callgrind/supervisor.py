@@ -27,28 +27,32 @@ from pytest_instrcount.callgrind.channel import (
     Message,
 )
 from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.endings import (
+    describe_popen,
+    describe_status,
+    read_lines,
+    unaborted,
+    wait_status_of,
+    where_it_was,
+)
 from pytest_instrcount.callgrind.perf_map import take_names
 from pytest_instrcount.callgrind.process import (
     Parent,
     Valgrind,
     abort,
     adopt_orphans,
-    describe_popen,
-    describe_status,
     end_orphans,
+    kill,
+    own_children,
+    start_valgrind,
+)
+from pytest_instrcount.callgrind.procfs import (
     ends_within,
     exit_status,
     exit_status_within,
-    kill,
     open_pidfd,
-    own_children,
-    read_lines,
-    start_valgrind,
     state_of,
-    unaborted,
     wait_for_end,
-    wait_status_of,
-    where_it_was,
 )
 from pytest_instrcount.callgrind.runs import (
     FileChild,

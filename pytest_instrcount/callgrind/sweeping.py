@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import REHEARSAL, rehearsal_name
-from pytest_instrcount.callgrind.process import end_orphans, now_since_boot, start_of
+from pytest_instrcount.callgrind.process import end_orphans
+from pytest_instrcount.callgrind.procfs import now_since_boot, start_of
 from pytest_instrcount.callgrind.scratch import remove_tree
 
 #: From when to when, in seconds of CLOCK_BOOTTIME.

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
+from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.callgrind.failing import broken_supervisor, why_and_remedy
-from pytest_instrcount.callgrind.process import read_lines
+from pytest_instrcount.callgrind.launch import PACKAGE_FOLDER, ZygoteSetup, open_supervisor
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import current, keep_logs, phase, timed
 from pytest_instrcount.host.account.timings import WAITING, Span
 
-PACKAGE_FOLDER = Path(__file__).parents[1]
-
 #: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
 _GLANCE_SECONDS = 0.25
-
-_METADATA = (".dist-info", ".egg-info", ".egg", "EGG-INFO")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +45,6 @@ class Order:
     trace: bool = False
     #: By Python function; asked of a zygote that was started for it.
     by_python: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ZygoteSetup:
-    """How the zygote is started. ``options`` are pickled, each by itself."""
-
-    #: the program, or "" for a zygote that runs natively
-    valgrind: str
-    environment: dict[str, str]
-    folder: str
-    options: list[tuple[str, str]]
-    args: list[str]
-    sys_path: list[str]
-    presentation: dict[str, Any]
-    #: seconds for the start, and for the import of a file, on a usual machine
-    patience: float
-    jobs: int
-    #: more options for Valgrind
-    options_of_valgrind: tuple[str, ...] = ()
-    #: module of a finder for an editable install -> table -> what it is to hold
-    editable: Mapping[str, Any] = field(default_factory=dict)
-    #: the folder of this plugin, where ``sys_path`` may lead to another copy of it; else ""
-    own_package: str = ""
-    #: whether layouts other than the usual one will be asked for: their zygote starts at once, too
-    layouts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +84,7 @@ class Zygote:
         self.ready = False
         self.running: set[int] = set()
         try:
-            self._channel = _open_supervisor(setup, scratch)
+            self._channel = open_supervisor(setup, scratch)
         except BaseException as error:
             scratch.remove()
             if isinstance(error, (OSError, subprocess.SubprocessError)):
@@ -242,71 +211,7 @@ class Zygote:
         remove_abandoned(self._scratch.path, self._inode)
 
 
-def _open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
-    """Write down what the zygotes will be, and start who starts them."""
-    # On the interpreter's own path before its import system is ours, a folder would be listed.
-    _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
-    ours, theirs = socket.socketpair()
-    try:
-        _start_supervisor(theirs, scratch)
-    except BaseException:
-        ours.close()
-        raise
-    finally:
-        theirs.close()
-    return Channel(ours)
-
-
 def _purpose() -> str:
     """What is asked for now, in the account of the run."""
     account = current()
     return account.timings.purpose if account is not None else ""
-
-
-def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
-    """Tell the zygote what it is: one that forks rehearses, one that is a single test does not."""
-    plan = {
-        "sys_path": setup.sys_path,
-        "pythonpath": pythonpath,
-        "options": setup.options,
-        "args": setup.args,
-        "scratch": str(scratch),
-        "dont_write_bytecode": sys.dont_write_bytecode,
-        "editable": setup.editable,
-        "own_package": setup.own_package,
-        "installed": {folder: installed_in(folder) for folder in setup.sys_path},
-    }
-    for name, rehearse in (("fork", True), ("once", False)):
-        text = json.dumps(plan | {"rehearse": rehearse})
-        (scratch / f"{name}.json").write_text(text, encoding="utf-8")
-
-
-def installed_in(folder: str) -> list[str]:
-    """Names of the metadata folders of what is installed in a folder of ``sys.path``.
-
-    A zip file holds no plugin: it counts as empty.
-    """
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return []
-    return sorted(name for name in names if name.endswith(_METADATA))
-
-
-def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
-    """Start it in a session of its own. It leaves us at once: no child of ours stays behind."""
-    code = (
-        # in the place of the folder that it is started in, whose files are none of the library's
-        f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
-        "from pytest_instrcount.callgrind.supervisor import main; main(sys.argv[1:])"
-    )
-    with (scratch.path / "supervisor.log").open("wb") as output:
-        subprocess.run(
-            [sys.executable, "-S", "-c", code, str(sock.fileno()), str(scratch.path)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=[sock.fileno(), scratch.lock],
-            start_new_session=True,
-            check=True,
-        )

@@ -16,8 +16,9 @@ from pytest_instrcount.callgrind.inside.canonical import (
     canonical_options,
     presentation,
 )
+from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.scratch import take_scratch
-from pytest_instrcount.callgrind.zygote import Zygote, ZygoteSetup
+from pytest_instrcount.callgrind.zygote import Zygote
 from pytest_instrcount.config.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE

@@ -28,9 +28,10 @@ import pytest_instrcount.session.start  # now: what a run in this process import
 import pytest_instrcount.session.zygote
 import pytest_instrcount.trace.ranges.ranges
 from pytest_instrcount.callgrind import facts
-from pytest_instrcount.callgrind.inside.main import with_padded_times
+from pytest_instrcount.callgrind.inside.reports import with_padded_times
+from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.scratch import Scratch
-from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed, ZygoteSetup
+from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.fixtures.benchmark.info import plain_info

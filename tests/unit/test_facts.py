@@ -18,7 +18,7 @@ from pytest_instrcount.callgrind.facts import (
     find_valgrind,
     simd_class,
 )
-from pytest_instrcount.callgrind.process import state_of
+from pytest_instrcount.callgrind.procfs import state_of
 from pytest_instrcount.errors import InstrcountError
 
 

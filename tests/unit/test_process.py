@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.callgrind import process
-from pytest_instrcount.callgrind.process import abort, where_it_was
+from pytest_instrcount.callgrind.endings import where_it_was
+from pytest_instrcount.callgrind.process import abort
 
 OURS = Path(process.__file__).parent / "inside.py"
 MACHINERY = [

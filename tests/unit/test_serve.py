@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and read
 SCRIPT = """
 import gc, os, socket, sys
 from pytest_instrcount.callgrind.channel import FORK, REAP
-from pytest_instrcount.callgrind.inside.child import Line, serve
+from pytest_instrcount.callgrind.inside.forking import Line, serve
 from pytest_instrcount.callgrind.process import hand_line
 
 ours, theirs = socket.socketpair()

@@ -15,13 +15,8 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, S
 from types import CodeType
 from typing import Any
 
-from pytest_instrcount.callgrind.inside.child import (
-    Repeat,
-    Step,
-    repeat_call,
-    repeat_once,
-    repeat_round,
-)
+from pytest_instrcount.callgrind.inside.child import Repeat, Step
+from pytest_instrcount.callgrind.inside.repeating import repeat_call, repeat_once, repeat_round
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
 from pytest_instrcount.counts.profile import Profile, Row, add_row
 from pytest_instrcount.fixtures.rounds import Rounds

@@ -1,31 +1,40 @@
-"""Inside Valgrind, below pytest: forking, and counting the repetitions of one call."""
+"""Inside Valgrind, below pytest: the repetitions of one call are counted."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import gc
 import signal
-import socket
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pytest_instrcount.callgrind.channel import (
-    BECOME,
-    FORK,
-    REAP,
     REPETITION,
     Channel,
     framed,
 )
 from pytest_instrcount.callgrind.inside.awaiting import count_awaited, count_awaited_rounds
+from pytest_instrcount.callgrind.inside.forking import (
+    cut_back,
+    die_with_parent,
+    end,
+    positions,
+    process_name,
+    thread_count,
+)
 from pytest_instrcount.callgrind.inside.loops import hold_loops
 from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
-from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
+from pytest_instrcount.callgrind.inside.repeating import (
+    repeat_call,
+    repeat_once,
+    repeat_round,
+    switch,
+)
+from pytest_instrcount.callgrind.inside.reports import without_middle
+from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request, Requests
 from pytest_instrcount.fixtures.rounds import Rounds
@@ -34,134 +43,6 @@ from pytest_instrcount.fixtures.rounds import Rounds
 SETTLING_CALLS = 2
 #: The switch alone is counted after as many calls as the slowest interpreter needs to specialise.
 _SWITCH_WARM_UP = 20
-
-#: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
-LONGEST_TEXT = 1_000_000
-
-_PR_SET_PDEATHSIG = 1
-
-#: To ``waitpid``: any child.
-_ANY = -1
-
-
-def die_with_parent() -> None:
-    """Have the kernel end this process when the one that forked it ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-# this module is imported on other systems, too, by those who repeat a call and count something else
-_prctl: Any = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
-
-
-def end() -> None:
-    """End this process at once: nothing inherited is finalised, and Callgrind writes no last dump."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def end_badly(status: int) -> None:
-    """End this process at once when it cannot go on as ordered."""
-    os._exit(status)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What a process has of the supervisor: a channel, and the socket on which children get theirs."""
-
-    channel: Channel
-    hand: socket.socket
-
-    @classmethod
-    def take(cls, hand: socket.socket) -> Line:
-        """Take a line of one's own from the parent's ``hand``, and say who has it."""
-        _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
-        for descriptor in descriptors:  # what a test executes is not to have them
-            os.set_inheritable(descriptor, False)
-        channel, own_hand = (socket.socket(fileno=descriptor) for descriptor in descriptors)
-        line = cls(Channel(channel), own_hand)
-        line.channel.send({"kind": "hello", "pid": process_name()})
-        return line
-
-    def close(self) -> None:
-        """Give the line up; it stays open in the parent."""
-        self.channel.close()
-        self.hand.close()
-
-
-def reap(pid: int) -> None:
-    """Let one ended child go, if nobody has: a file may ignore SIGCHLD when it is imported."""
-    try:
-        os.waitpid(pid, 0)
-    except ChildProcessError:
-        pass
-
-
-def serve(line: Line) -> Line:
-    """Fork a child for each order; returns in the child, with its line.
-
-    Between two forks the process reads one byte, and nothing that it makes outlives the round:
-    the last child finds the heap that the first one found.
-    """
-    orders = line.channel.fileno()
-    # The first tuple that waitpid returns is new, and CPython keeps it: the collector has counted one
-    # object more in all children that are forked after it, and runs earlier. So nobody is waited for now.
-    reap(os.getpid())
-    while True:
-        order = os.read(orders, 1)
-        if order == FORK:
-            if os.fork() == 0:
-                die_with_parent()
-                break
-        elif order == REAP:
-            reap(_ANY)
-        elif order == BECOME:
-            break
-        else:
-            end()
-        del order  # before the next is made, which so takes the very same place
-    child = Line.take(line.hand)
-    line.close()
-    return child
-
-
-def without_middle(text: str) -> str:
-    """The text, or the ends of one that is so long that nobody reads it."""
-    if len(text) <= LONGEST_TEXT:
-        return text
-    kept = LONGEST_TEXT // 2
-    left_out = f"[... {len(text) - 2 * kept:,} characters left out by pytest-instrcount ...]"
-    return "\n".join((text[:kept], left_out, text[-kept:]))
-
-
-def positions() -> list[int]:
-    """Where the next output goes in the files that capture it; -1 where it is no file."""
-    found = []
-    for descriptor in (1, 2):
-        try:
-            found.append(os.lseek(descriptor, 0, os.SEEK_CUR))
-        except OSError:
-            found.append(-1)
-    return found
-
-
-def cut_back(places: Sequence[int]) -> None:
-    """Forget what repetitions have printed: a test prints once."""
-    for descriptor, place in zip((1, 2), places, strict=True):
-        try:
-            if place >= 0 and os.lseek(descriptor, 0, os.SEEK_CUR) > place:
-                os.ftruncate(descriptor, place)
-                os.lseek(descriptor, place, os.SEEK_SET)
-        except OSError:
-            pass
-
-
-def process_name() -> str:
-    """The process id in ten digits: of constant length, like all that is made before a count."""
-    return f"{os.getpid():010}"
-
-
-def thread_count() -> int:
-    """Threads of this process, those that Python does not know included."""
-    return len(os.listdir("/proc/self/task"))
 
 
 class Trampolines(Protocol):
@@ -418,55 +299,3 @@ def _traceback() -> str:
             break
         entries = entries.tb_next
     return "".join(traceback.format_exception(kind, error, entries)).rstrip()
-
-
-def switch(times: int, before: Request, after: Request) -> None:
-    """The switch with nothing in between: what is counted here is subtracted."""
-    for _ in range(times):
-        seed_random()
-        before()
-        after()
-
-
-def repeat_call(
-    times: int,
-    before: Request,
-    after: Request,
-    target: Callable[..., object],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> None:
-    """Call the target so often, each time with the same random numbers before it."""
-    for _ in range(times):
-        seed_random()
-        before()
-        target(*args, **kwargs)
-        after()
-
-
-def repeat_once(times: int, before: Request, after: Request, rounds: Rounds) -> None:
-    """Make the one round that there can be, and keep what the call returns."""
-    for _ in range(times):
-        seed_random()
-        args, kwargs = rounds.set_up()
-        before()
-        rounds.value = rounds.target(*args, **kwargs)
-        after()
-
-
-def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) -> None:
-    """Make so many rounds, with the switch around the calls of each."""
-    target, iterations = rounds.target, rounds.iterations
-    for _ in range(times):
-        seed_random()
-        args, kwargs = rounds.set_up()
-        if iterations == 1:
-            before()
-            target(*args, **kwargs)
-            after()
-        else:
-            before()
-            for _ in range(iterations):
-                target(*args, **kwargs)
-            after()
-        rounds.tear_down(args, kwargs)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import REPETITION, rehearsal_name
-from pytest_instrcount.callgrind.inside.child import Line
+from pytest_instrcount.callgrind.inside.forking import Line
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.config.stash import COUNTING
 from pytest_instrcount.fixtures.instrcount import InstrCount

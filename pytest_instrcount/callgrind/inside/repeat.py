@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.child import Counter, repeat_call
+from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.loops import steady_loop
+from pytest_instrcount.callgrind.inside.repeating import repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import fixture_info

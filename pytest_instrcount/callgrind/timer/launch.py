@@ -11,12 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import temporary_folder, valgrind_command
-from pytest_instrcount.callgrind.process import (
-    describe_status,
-    read_lines,
-    skip_small_ids,
-    wait_status_of,
-)
+from pytest_instrcount.callgrind.endings import describe_status, read_lines, wait_status_of
+from pytest_instrcount.callgrind.process import skip_small_ids
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.timer.statement import DUMPS
 from pytest_instrcount.errors import InstrcountError

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_instrcount.callgrind.process import read_lines
+from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.names import printable

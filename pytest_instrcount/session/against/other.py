@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.child import die_with_parent
+from pytest_instrcount.callgrind.inside.forking import die_with_parent
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
 from pytest_instrcount.errors import InstrcountError

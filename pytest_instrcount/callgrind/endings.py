@@ -1,0 +1,102 @@
+"""How a process has ended, and where it was: in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+_TAIL_LINES = 12
+#: How Valgrind begins to say that it failed itself, and its stack of functions without names.
+_VALGRINDS_OWN = (
+    "VALGRIND INTERNAL ERROR",
+    "valgrind: the 'impossible' happened",
+    "valgrind: Unrecognised instruction",
+)
+_FRAMES = ("   at 0x", "   by 0x")
+#: Frames of one thread that are shown: the innermost, where it was, and the outermost, the test.
+_INNER_FRAMES, _OUTER_FRAMES = 8, 3
+_NOT_THE_USERS = (
+    "/_pytest/",
+    "/pluggy/",
+    "/importlib/__init__.py",
+    "<frozen importlib",
+    f"{Path(__file__).parents[1]}/",
+)
+
+
+def where_it_was(lines: Sequence[str]) -> list[str]:
+    """Of what faulthandler wrote, the user's part: no frames of pytest's or of ours.
+
+    >>> where_it_was(["Current thread 0x1 (most recent call first):", '  File "/a.py", line 3 in f'])
+    ['most recent call first:', '  File "/a.py", line 3 in f']
+    """
+    words: list[str] = []
+    frames: list[str] = []
+
+    def end_thread() -> None:
+        if frames:
+            words.append("most recent call first:")
+        left = len(frames) - _INNER_FRAMES - _OUTER_FRAMES
+        if left > 0:
+            frames[_INNER_FRAMES:-_OUTER_FRAMES] = [f"  ... and {left} more"]
+        words.extend(frames)
+        frames.clear()
+
+    for line in lines:
+        if line.startswith("  "):
+            if not any(part in line for part in _NOT_THE_USERS):
+                frames.append(line)
+            continue
+        end_thread()
+        if line and not line.startswith(("Current thread", "Thread 0x", "Extension modules")):
+            words.append(line)
+    end_thread()
+    return words
+
+
+def read_lines(path: Path, start: int = 0) -> list[str]:
+    """The lines of a file from a byte on; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start, path.stat().st_size - (1 << 16)))
+            return file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def describe_status(status: int) -> str:
+    """How a process ended, in words.
+
+    >>> describe_status(11), describe_status(3 << 8)
+    ('was killed by SIGSEGV', 'exited with status 3')
+    """
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            return f"was killed by {signal.Signals(number).name}"
+        except ValueError:
+            return f"was killed by signal {number}"
+    return f"exited with status {os.waitstatus_to_exitcode(status)}"
+
+
+def wait_status_of(code: int) -> int:
+    """What waitpid() would say of a process that ended as Popen says.
+
+    >>> wait_status_of(-9), wait_status_of(3)
+    (9, 768)
+    """
+    return -code if code < 0 else code << 8
+
+
+def describe_popen(code: int | None) -> str:
+    """How the process that Popen waits for ended, in words."""
+    if code is None:
+        return "is still there"
+    return describe_status(wait_status_of(code))
+
+
+def unaborted(words: list[str], aborted: object) -> list[str]:
+    """What faulthandler wrote, without its word for what we did."""
+    return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]

@@ -1,0 +1,134 @@
+"""Processes below pytest that fork when they are told to, and end at once."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_instrcount.callgrind.channel import (
+    BECOME,
+    FORK,
+    REAP,
+    Channel,
+)
+from pytest_instrcount.callgrind.real import os
+
+_PR_SET_PDEATHSIG = 1
+#: To ``waitpid``: any child.
+_ANY = -1
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this process when the one that forked it ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+# this module is imported on other systems, too, by those who repeat a call and count something else
+_prctl: Any = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
+
+
+def end() -> None:
+    """End this process at once: nothing inherited is finalised, and Callgrind writes no last dump."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_badly(status: int) -> None:
+    """End this process at once when it cannot go on as ordered."""
+    os._exit(status)
+
+
+def process_name() -> str:
+    """The process id in ten digits: of constant length, like all that is made before a count."""
+    return f"{os.getpid():010}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a process has of the supervisor: a channel, and the socket on which children get theirs."""
+
+    channel: Channel
+    hand: socket.socket
+
+    @classmethod
+    def take(cls, hand: socket.socket) -> Line:
+        """Take a line of one's own from the parent's ``hand``, and say who has it."""
+        _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
+        for descriptor in descriptors:  # what a test executes is not to have them
+            os.set_inheritable(descriptor, False)
+        channel, own_hand = (socket.socket(fileno=descriptor) for descriptor in descriptors)
+        line = cls(Channel(channel), own_hand)
+        line.channel.send({"kind": "hello", "pid": process_name()})
+        return line
+
+    def close(self) -> None:
+        """Give the line up; it stays open in the parent."""
+        self.channel.close()
+        self.hand.close()
+
+
+def reap(pid: int) -> None:
+    """Let one ended child go, if nobody has: a file may ignore SIGCHLD when it is imported."""
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass
+
+
+def serve(line: Line) -> Line:
+    """Fork a child for each order; returns in the child, with its line.
+
+    Between two forks the process reads one byte, and nothing that it makes outlives the round:
+    the last child finds the heap that the first one found.
+    """
+    orders = line.channel.fileno()
+    # The first tuple that waitpid returns is new, and CPython keeps it: the collector has counted one
+    # object more in all children that are forked after it, and runs earlier. So nobody is waited for now.
+    reap(os.getpid())
+    while True:
+        order = os.read(orders, 1)
+        if order == FORK:
+            if os.fork() == 0:
+                die_with_parent()
+                break
+        elif order == REAP:
+            reap(_ANY)
+        elif order == BECOME:
+            break
+        else:
+            end()
+        del order  # before the next is made, which so takes the very same place
+    child = Line.take(line.hand)
+    line.close()
+    return child
+
+
+def positions() -> list[int]:
+    """Where the next output goes in the files that capture it; -1 where it is no file."""
+    found = []
+    for descriptor in (1, 2):
+        try:
+            found.append(os.lseek(descriptor, 0, os.SEEK_CUR))
+        except OSError:
+            found.append(-1)
+    return found
+
+
+def cut_back(places: Sequence[int]) -> None:
+    """Forget what repetitions have printed: a test prints once."""
+    for descriptor, place in zip((1, 2), places, strict=True):
+        try:
+            if place >= 0 and os.lseek(descriptor, 0, os.SEEK_CUR) > place:
+                os.ftruncate(descriptor, place)
+                os.lseek(descriptor, place, os.SEEK_SET)
+        except OSError:
+            pass
+
+
+def thread_count() -> int:
+    """Threads of this process, those that Python does not know included."""
+    return len(os.listdir("/proc/self/task"))

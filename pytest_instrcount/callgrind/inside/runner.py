@@ -1,0 +1,291 @@
+"""The process of one test: it runs it, has it counted, and sends its reports."""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.channel import (
+    Channel,
+    Message,
+)
+from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
+from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
+from pytest_instrcount.callgrind.inside.layout import settle
+from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
+from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
+from pytest_instrcount.callgrind.requests import Requests
+from pytest_instrcount.config import compat
+from pytest_instrcount.config.stash import BENCHMARK, COUNTING
+from pytest_instrcount.fixtures.benchmark.info import plain_info
+from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
+
+
+def top_level_modules(start: int) -> list[str]:
+    """Names of what was imported after so many modules, without the standard library's."""
+    names = {name.partition(".")[0] for name in islice(sys.modules, start, None)}
+    return sorted(names - sys.stdlib_module_names)
+
+
+def print_nowhere() -> None:
+    """What is printed from now on has been printed once, and kept."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+    except OSError:  # the test has left no descriptor
+        pass
+
+
+def keep_last_words(scratch: str, child: str) -> None:
+    """Have faulthandler, if it is on, write to a file of this process's own: errors are everybody's."""
+    if faulthandler.is_enabled():
+        path = os.path.join(scratch, "dumps", f"words.{child}")
+        faulthandler.enable(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+
+
+def restart_capture(config: pytest.Config) -> None:
+    """Open capture files of this process's own: inherited ones share their position in the file."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    if manager is not None:
+        manager.stop_global_capturing()
+        manager.start_global_capturing()
+        manager.suspend_global_capture()
+
+
+class TestChild:
+    """Runs one test through pytest's protocol, counts it and reports. Pytest collects no class of a plugin."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        session: pytest.Session,
+        sink: io.StringIO,
+        loader: Any,
+        *,
+        rehearses: bool = False,
+        layout: int = 0,
+    ) -> None:
+        self._rehearses = rehearses
+        self._layout = layout
+        self.items = {item.nodeid: item for item in session.items}
+        self._session = session
+        self._config = session.config
+        self._sink = sink
+        self._loader = loader
+        self._reports: list[Any] = []
+        self._warnings: dict[tuple[Any, ...], Message] = {}
+        self._compiled = loader.compiled
+        self._modules = len(sys.modules)
+        self._problem = ""
+        self._traced: Message | None = None
+        self._group: str | None = None
+        self._extra_info: Message = {}
+        self._unused = False
+        self._benchmark: Any = None
+        self._fixture: InstrCount | None = None
+        self._count_last: Callable[[], None] | None = None
+
+    # The story of a test.
+
+    def run(self, channel: Channel, scratch: str, requests: Requests) -> None:
+        """Take the order, run the test and send the result; the process is to end then."""
+        self._channel = channel
+        self._order = order = channel.receive()
+        item = self.items[order["nodeid"]]
+        self._prepare_process(
+            order["child"], os.path.join(temporary_folder(scratch), order["child"])
+        )
+        settle(self._layout)
+        if not self._rehearses:
+            keep_last_words(scratch, order["child"])
+        self._counter = Counter(
+            channel,
+            requests,
+            pilot=bool(order["pilot"]),
+            rehearses=self._rehearses,
+            trampolines=self._trampolines(scratch) if order["by_python"] else None,
+        )
+        if not order["trace"]:
+            self._config.stash[COUNTING] = self._make_fixture
+        ended = {}
+        try:
+            self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        except pytest.exit.Exception as error:
+            ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
+        except KeyboardInterrupt:
+            ended = {"ended": "interrupt"}
+        channel.send(self._result() | ended)
+        if self._count_last is not None:
+            if not self._rehearses:
+                print_nowhere()
+            self._count_last()
+
+    def _prepare_process(self, child: str, basetemp: str) -> None:
+        os.environ[CHILD_VARIABLE] = child
+        restart_capture(self._config)
+        compat.renew_tmp_path_factory(self._config, basetemp)
+        random.seed(0)
+
+    def _result(self) -> Message:
+        serialize = self._config.hook.pytest_report_to_serializable
+        return {
+            "kind": "result",
+            "reports": [
+                with_padded_times(shortened(serialize(config=self._config, report=each)))
+                for each in self._reports
+            ],
+            "warnings": list(self._warnings.values()),
+            "shown": self._sink.getvalue(),
+            "problem": self._problem,
+            "expected": self._counter.used or self._count_last is not None,
+            "modules": top_level_modules(self._modules),
+            "compiled": self._loader.compiled - self._compiled,
+            "traced": self._traced,
+            "group": self._group,
+            "extra_info": self._extra_info,
+            "unused": self._unused,
+            "remarks": remarks_of(self._fixture, self._benchmark),
+        }
+
+    def _trampolines(self, scratch: str) -> Trampolines:
+        """Not under a count that is gated: this changes how Python calls."""
+        from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
+
+        return make_trampolines(os.path.join(scratch, "dumps"))
+
+    def _trace(self, item: Any, repeater: Repeater) -> None:
+        """Count calls in the place of instructions; not under Valgrind, where this costs too much."""
+        from pytest_instrcount.fixtures.trace.hooks import trace_by_function, trace_twice
+
+        try:
+            if self._order["by_python"]:
+                self._traced = {"rows": trace_by_function(repeater)}
+            else:
+                self._traced = trace_twice(item, repeater)
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+            self._problem = f"it passed once and failed when it was traced: {error}"
+
+    # Hooks that are ours while the one test runs.
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Function) -> bool:
+        repeater = Repeater(item)
+        with self._presented():
+            passed = self._phase(item, "setup")
+            if passed:
+                self._show_test(item)
+                passed = self._phase(item, "call")
+            passed = self._phase(item, "teardown", repeater.sibling) and passed
+        self._note_benchmark(item.stash.get(BENCHMARK, None))
+        if passed and self._order["trace"]:
+            self._trace(item, repeater)
+        elif passed and not self._counter.used:
+            self._count(repeater)
+        with self._presented():
+            self._finish(item)
+        return True
+
+    def _note_benchmark(self, benchmark: Any) -> None:
+        self._benchmark = benchmark
+        if benchmark is not None and benchmark.group is not None:
+            self._group = str(benchmark.group)
+        if benchmark is not None and benchmark.extra_info:
+            self._extra_info = plain_info(dict(benchmark.extra_info))
+
+    def _count(self, repeater: Repeater) -> None:
+        """Count a test that has not had itself counted by the fixture, if it does not take that."""
+        counter = self._counter
+        if self._fixture is not None:
+            self._unused = self._benchmark is not None and not self._fixture.called
+            self._problem = "" if self._unused else self._fixture.why_uncounted()
+        elif repeater.has_nothing_to_renew():
+            self._count_last = lambda: repeater.count_call(counter)
+        else:
+            repeater.count_phases(counter)
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)
+
+    @pytest.hookimpl
+    def pytest_warning_recorded(
+        self, warning_message: Any, when: str, nodeid: str, location: Any
+    ) -> None:
+        if when != "runtest":
+            return  # collection and configuration warn outside as well
+        category = warning_message.category
+        message: Message = {
+            "text": str(warning_message.message),
+            "module": category.__module__,
+            "category": category.__qualname__,
+            "filename": warning_message.filename,
+            "lineno": warning_message.lineno,
+            "nodeid": nodeid,
+            "when": when,
+        }
+        self._warnings[tuple(message.values())] = message
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_timeout_set_timer(self) -> bool:
+        """pytest-timeout's clock is off: all is slower here, and the supervisor has a limit."""
+        return True
+
+    # Phases.
+
+    def _phase(self, item: Any, when: Phase, nextitem: Any = None) -> bool:
+        """One phase as pytest runs it; returns whether it passed (an expected failure did not)."""
+        if when == "setup":
+            compat.ensure_request(item)
+        call = run_phase(item, when, nextitem)
+        if call.excinfo is not None:
+            self._present_failure()
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+        item.ihook.pytest_runtest_logreport(report=report)
+        return bool(report.passed) and not hasattr(report, "wasxfail")
+
+    def _finish(self, item: Any) -> None:
+        """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""
+        call = compat.end_setups(self._session, None)
+        if call.excinfo is not None:
+            self._present_failure()
+            report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+            self._reports = [each for each in self._reports if each.when != "teardown"]
+            self._reports.append(report)
+
+    def _make_fixture(self, request: pytest.FixtureRequest) -> InstrCount:
+        self._fixture = InstrCount(request.node.nodeid, self._counter)
+        return self._fixture
+
+    # What the user asked to see. It comes after the fork and only where it is needed, so that
+    # no choice of presentation changes a count.
+
+    @contextmanager
+    def _presented(self) -> Iterator[None]:
+        """Verbosity as outside; fixtures are always shown, and outside it is decided who sees it."""
+        option = self._config.option
+        before = option.verbose, option.setupshow
+        option.verbose, option.setupshow = self._order["verbose"], True
+        yield
+        option.verbose, option.setupshow = before
+
+    def _present_failure(self) -> None:
+        self._channel.send({"kind": "presentation"})
+        for name, value in self._channel.receive().items():
+            setattr(self._config.option, name, value)
+
+    def _show_test(self, item: Any) -> None:
+        used = ", ".join(sorted(item.fixturenames))
+        self._sink.write(f"\n        {item.nodeid}")
+        self._sink.write(f" (fixtures used: {used})" if used else "")

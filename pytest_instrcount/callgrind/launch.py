@@ -1,0 +1,108 @@
+"""How the supervisor is started, and what the zygotes are told."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_instrcount.callgrind.channel import Channel
+from pytest_instrcount.callgrind.scratch import Scratch
+
+PACKAGE_FOLDER = Path(__file__).parents[1]
+_METADATA = (".dist-info", ".egg-info", ".egg", "EGG-INFO")
+
+
+@dataclass(frozen=True, slots=True)
+class ZygoteSetup:
+    """How the zygote is started. ``options`` are pickled, each by itself."""
+
+    #: the program, or "" for a zygote that runs natively
+    valgrind: str
+    environment: dict[str, str]
+    folder: str
+    options: list[tuple[str, str]]
+    args: list[str]
+    sys_path: list[str]
+    presentation: dict[str, Any]
+    #: seconds for the start, and for the import of a file, on a usual machine
+    patience: float
+    jobs: int
+    #: more options for Valgrind
+    options_of_valgrind: tuple[str, ...] = ()
+    #: module of a finder for an editable install -> table -> what it is to hold
+    editable: Mapping[str, Any] = field(default_factory=dict)
+    #: the folder of this plugin, where ``sys_path`` may lead to another copy of it; else ""
+    own_package: str = ""
+    #: whether layouts other than the usual one will be asked for: their zygote starts at once, too
+    layouts: bool = False
+
+
+def open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
+    """Write down what the zygotes will be, and start who starts them."""
+    # On the interpreter's own path before its import system is ours, a folder would be listed.
+    _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
+    ours, theirs = socket.socketpair()
+    try:
+        _start_supervisor(theirs, scratch)
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return Channel(ours)
+
+
+def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
+    """Tell the zygote what it is: one that forks rehearses, one that is a single test does not."""
+    plan = {
+        "sys_path": setup.sys_path,
+        "pythonpath": pythonpath,
+        "options": setup.options,
+        "args": setup.args,
+        "scratch": str(scratch),
+        "dont_write_bytecode": sys.dont_write_bytecode,
+        "editable": setup.editable,
+        "own_package": setup.own_package,
+        "installed": {folder: installed_in(folder) for folder in setup.sys_path},
+    }
+    for name, rehearse in (("fork", True), ("once", False)):
+        text = json.dumps(plan | {"rehearse": rehearse})
+        (scratch / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def installed_in(folder: str) -> list[str]:
+    """Names of the metadata folders of what is installed in a folder of ``sys.path``.
+
+    A zip file holds no plugin: it counts as empty.
+    """
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []
+    return sorted(name for name in names if name.endswith(_METADATA))
+
+
+def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
+    """Start it in a session of its own. It leaves us at once: no child of ours stays behind."""
+    code = (
+        # in the place of the folder that it is started in, whose files are none of the library's
+        f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
+        "from pytest_instrcount.callgrind.supervisor import main; main(sys.argv[1:])"
+    )
+    with (scratch.path / "supervisor.log").open("wb") as output:
+        subprocess.run(
+            [sys.executable, "-S", "-c", code, str(sock.fileno()), str(scratch.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[sock.fileno(), scratch.lock],
+            start_new_session=True,
+            check=True,
+        )

@@ -1,0 +1,77 @@
+"""What the kernel says of processes: their states, their starts, how they ended."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import time
+from pathlib import Path
+
+from pytest_instrcount.host.patience import Patience
+
+#: A fork is answered in milliseconds; a parent that is stopped or swapped out gets this long.
+ORDER_SECONDS = 60.0
+
+
+def state_of(pid: int) -> str:
+    """The letter for what a process does (``T`` is stopped); "" if it is gone."""
+    return _stat_fields(pid)[0]
+
+
+def start_of(pid: int) -> float:
+    """When a process started, in seconds of CLOCK_BOOTTIME; a time to come if it is gone."""
+    ticks = _stat_fields(pid)[19]
+    return int(ticks) / os.sysconf("SC_CLK_TCK") if ticks else math.inf
+
+
+def now_since_boot() -> float:
+    """The time as `start_of` has it, rounded up as much as the kernel rounds down."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) + 2 / os.sysconf("SC_CLK_TCK")
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """The fields of ``/proc/PID/stat`` behind the name, from the state on; "" if it is gone."""
+    try:
+        stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
+    except OSError:
+        return [""] * 50
+    return stat.rpartition(")")[2].split()
+
+
+def exit_status(pid: int) -> int | None:
+    """The wait status of an ended process that its parent has not let go yet; None if unknown."""
+    fields = _stat_fields(pid)
+    return int(fields[-1]) if fields[0] == "Z" else None
+
+
+def exit_status_within(pid: int, seconds: float) -> int | None:
+    """The wait status of a process that ends in that time and is not let go by then; else None."""
+    descriptor = open_pidfd(pid)
+    if descriptor >= 0:
+        ends_within(descriptor, seconds)
+        os.close(descriptor)
+    return exit_status(pid)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a killed process has ended; it stays a zombie until its parent lets it go."""
+    descriptor = open_pidfd(pid)
+    if descriptor >= 0:
+        Patience(ORDER_SECONDS).spend(lambda seconds: ends_within(descriptor, seconds))
+        os.close(descriptor)
+
+
+def ends_within(pidfd: int, seconds: float) -> bool:
+    """Whether the process ends in that time."""
+    waiting = select.poll()
+    waiting.register(pidfd, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
+def open_pidfd(pid: int) -> int:
+    """A descriptor that is readable once the process has ended, or -1 where the system has none."""
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
