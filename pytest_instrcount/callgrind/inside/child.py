@@ -11,11 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Protocol
 
-from pytest_instrcount.callgrind.channel import (
-    REPETITION,
-    Channel,
-    framed,
-)
+from pytest_instrcount.callgrind.channel import REPETITION, Channel, framed
 from pytest_instrcount.callgrind.inside.awaiting import count_awaited, count_awaited_rounds
 from pytest_instrcount.callgrind.inside.forking import (
     cut_back,

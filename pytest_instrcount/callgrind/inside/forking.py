@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import (
-    BECOME,
-    FORK,
-    REAP,
-    Channel,
-)
+from pytest_instrcount.callgrind.channel import BECOME, FORK, REAP, Channel
 from pytest_instrcount.callgrind.real import os
 
 _PR_SET_PDEATHSIG = 1

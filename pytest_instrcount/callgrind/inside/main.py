@@ -23,11 +23,7 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import (
-    HUNG_UP,
-    ChannelClosed,
-    Message,
-)
+from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed, Message
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forking import (

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import (
-    DEEPEST,
-    PADDING,
-    Message,
-)
+from pytest_instrcount.callgrind.channel import DEEPEST, PADDING, Message
 
 #: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
 LONGEST_TEXT = 1_000_000

@@ -14,10 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import (
-    Channel,
-    Message,
-)
+from pytest_instrcount.callgrind.channel import Channel, Message
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
 from pytest_instrcount.callgrind.inside.layout import settle

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline_json import (
-    OLDER,
-    parse_baseline,
-    render_baseline,
-)
+from pytest_instrcount.gate.store.baseline_json import OLDER, parse_baseline, render_baseline
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
     env_key,
