@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from tests.blocks import Block, blocks
 
 pytestmark = pytest.mark.valgrind
+
+ROOT = Path(__file__).parents[2]
 
 #: What belongs to a Python, a Valgrind, a C library, a machine or a terminal.
 _FACTS = re.compile(r", \d+ at a time|[+-]?\d[\d,.]*| +|-{2,}|={2,}")
@@ -41,6 +44,36 @@ def test_the_tutorial(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     Path("slug.py").write_text(slug.replace(old, change))
     follow(pytester, slower, 1)
     follow(pytester, accept, 0)
+
+
+def test_the_readme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One function of the examples is slowed down as examples/run does it, and the failure is the one shown."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio")
+    script = (ROOT / "examples/run").read_text()
+    shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
+    steps = re.findall(r"^== (.*)", shown, re.MULTILINE)
+    assert len(steps) == 2
+    assert all(f'say "{step}"' in script for step in steps)
+    shutil.copytree(ROOT / "examples/tests", "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "examples/pytest.ini", "pytest.ini")
+    workload = (ROOT / "examples/workload.py").read_text()
+    Path("workload.py").write_text(workload)
+    command = sys.executable, "-m", "pytest", "--instrcount", "tests/test_workload.py"
+    assert pytester.run(*command, "--instrcount-update-baseline").ret == 0
+
+    (edit,) = re.findall(r"^sed -i 's/(.*?)/(.*?)/' workload\.py", script, re.MULTILINE)
+    slower = workload.replace(edit[0].replace("\\", ""), edit[1])
+    assert slower != workload
+    Path("workload.py").write_text(slower)
+    result = pytester.run(*command)
+    assert result.ret == 1
+    printed = iter([*map(shape, result.outlines)])
+    # what C functions are called is an affair of the Python, and there are no other tests here
+    told = shown.partition(f"== {steps[1]}\n")[2].partition("  by C function")[0]
+    lines = [shape(line) for line in told.splitlines()]
+    assert len(lines) == 6
+    assert [line for line in lines if line not in printed] == []
 
 
 def follow(pytester: pytest.Pytester, block: Block, code: int) -> None:
