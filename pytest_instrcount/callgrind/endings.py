@@ -7,7 +7,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-_TAIL_LINES = 12
+#: Lines that are shown of what was printed last.
+TAIL_LINES = 12
 #: How Valgrind begins to say that it failed itself, and its stack of functions without names.
 _VALGRINDS_OWN = (
     "VALGRIND INTERNAL ERROR",
@@ -54,6 +55,24 @@ def where_it_was(lines: Sequence[str]) -> list[str]:
             words.append(line)
     end_thread()
     return words
+
+
+def valgrinds_words(log: Sequence[str], pid: int) -> list[str]:
+    """The end of what Valgrind said of one process; where it failed itself, the beginning of that.
+
+    >>> valgrinds_words(["==7== one", "==8== two", "valgrind: three"], 7)
+    ['one', 'valgrind: three']
+    """
+    own = f"=={pid}==", f"--{pid}--", "valgrind:"
+    said = [
+        line.removeprefix(own[0]).removeprefix(own[1]).removeprefix(" ")
+        for line in log
+        if line.startswith(own)
+    ]
+    for number, line in enumerate(said):
+        if line.startswith(_VALGRINDS_OWN):
+            return [each for each in said[number:] if not each.startswith(_FRAMES)][:TAIL_LINES]
+    return said[-TAIL_LINES:]
 
 
 def read_lines(path: Path, start: int = 0) -> list[str]:

@@ -10,6 +10,13 @@ from typing import Literal
 _PACKAGE = str(Path(__file__).parents[1])
 _FRAME = re.compile(r'File "([^"]+)", line \d+')
 
+#: What Python, the loader and Valgrind say. Who says it in the end is a matter of where the memory ended.
+_OUT_OF_MEMORY = re.compile(
+    r"MemoryError|out of memory|cannot allocate memory|failed to map segment|Valgrind cannot continue",
+    re.IGNORECASE,
+)
+_LIMITS = (resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")
+
 REPORT = "pytest --instrcount --instrcount-debug=DIR    (then report it, with what is in DIR)"
 
 
@@ -27,17 +34,32 @@ def whose_failure(said: str) -> Literal["plugin", "project", "valgrind"]:
     return "project" if said.startswith("pytest ended with") else "valgrind"
 
 
+def memory_limit(said: str) -> tuple[str, str] | None:
+    """The limit that a process has met, in words, and what to type; None if it was none of these."""
+    if not _OUT_OF_MEMORY.search(said):
+        return None
+    for limit, option in _LIMITS:
+        soft, _ = resource.getrlimit(limit)
+        if soft != resource.RLIM_INFINITY:
+            why = (
+                f"it is given {soft / 1e6:,.0f} MB of memory (ulimit {option}), which is too little"
+            )
+            return why, f"ulimit {option} unlimited"
+    return None
+
+
 def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
     """What to say of a zygote that does not start, or stay alive, and what to type."""
+    limit = memory_limit(said)
+    if limit is not None:
+        why, remedy = limit
+        return f"pytest cannot run {place} here: {why}", remedy
     whose = whose_failure(said)
     if whose == "plugin":
         return f"pytest-instrcount itself failed {place}: {said}", REPORT
     why = f"pytest cannot run {place} here: {said}"
     if whose == "project" or not valgrind:
         return why, "pytest    (without --instrcount: does it start?)"
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        return why, "ulimit -v unlimited    (the limit is too low for Valgrind)"
     return why, "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
 
 

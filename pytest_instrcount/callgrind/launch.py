@@ -94,7 +94,7 @@ def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
     code = (
         # in the place of the folder that it is started in, whose files are none of the library's
         f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
-        "from pytest_instrcount.callgrind.supervisor import main; main(sys.argv[1:])"
+        "from pytest_instrcount.callgrind.supervisor.main import main; main(sys.argv[1:])"
     )
     with (scratch.path / "supervisor.log").open("wb") as output:
         subprocess.run(

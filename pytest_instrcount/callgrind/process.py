@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed, Message
-from pytest_instrcount.callgrind.endings import _FRAMES, _TAIL_LINES, _VALGRINDS_OWN, read_lines
-from pytest_instrcount.callgrind.procfs import ORDER_SECONDS, state_of
+from pytest_instrcount.callgrind.endings import TAIL_LINES, read_lines, valgrinds_words
+from pytest_instrcount.callgrind.procfs import ORDER_SECONDS, parent_of, state_of
 from pytest_instrcount.host.patience import Patience
 
 _STOPPED_SECONDS = 1.0
@@ -135,6 +135,8 @@ class Valgrind:
     parent: Parent
     log: Path
     output: Path
+    #: that of a zygote, see ``runs.zygote_of``
+    number: int = 0
     threads: int = 1
     #: who its other threads are
     started: Sequence[str] = ()
@@ -152,21 +154,12 @@ class Valgrind:
     def last_words(self, pid: int) -> str:
         """The end of what Valgrind said of one process, and of what was printed, by whomever."""
         printed = [line for line in read_lines(self.output) if "aspacem" not in line]
-        return "\n".join([*self.said_of(pid), *printed[-_TAIL_LINES:]]).strip()
+        first = [line for line in printed[:-TAIL_LINES] if line.startswith("MemoryError")]
+        return "\n".join([*self.said_of(pid), *first[:1], *printed[-TAIL_LINES:]]).strip()
 
     def said_of(self, pid: int) -> list[str]:
         """The end of what Valgrind said of one process."""
-        own = f"=={pid}==", f"--{pid}--", "valgrind:"
-        said = [
-            line.removeprefix(own[0]).removeprefix(own[1]).removeprefix(" ")
-            for line in read_lines(self.log)
-            if line.startswith(own)
-        ]
-        for number, line in enumerate(said):
-            if line.startswith(_VALGRINDS_OWN):
-                rest = [each for each in said[number:] if not each.startswith(_FRAMES)]
-                return rest[:_TAIL_LINES]
-        return said[-_TAIL_LINES:]
+        return valgrinds_words(read_lines(self.log), pid)
 
 
 def skip_small_ids() -> None:
@@ -236,13 +229,6 @@ def own_children() -> list[int]:
         return [int(pid) for pid in Path(f"/proc/{own}/task/{own}/children").read_text().split()]
     except OSError:  # a kernel without CONFIG_PROC_CHILDREN
         pass
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                stat = Path("/proc", name, "stat").read_text(errors="replace")
-            except OSError:
-                continue
-            if int(stat.rpartition(")")[2].split()[1]) == own:
-                found.append(int(name))
-    return found
+    return [
+        pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if parent_of(pid) == own
+    ]

@@ -19,6 +19,11 @@ def state_of(pid: int) -> str:
     return _stat_fields(pid)[0]
 
 
+def parent_of(pid: int) -> int:
+    """The process id of a process's parent; 0 if it is gone."""
+    return int(_stat_fields(pid)[1] or 0)
+
+
 def start_of(pid: int) -> float:
     """When a process started, in seconds of CLOCK_BOOTTIME; a time to come if it is gone."""
     ticks = _stat_fields(pid)[19]

@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_instrcount.callgrind.channel import ChannelClosed, Message
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.endings import read_lines
-from pytest_instrcount.callgrind.failing import broken_supervisor, why_and_remedy
+from pytest_instrcount.callgrind.failing import broken_supervisor, memory_limit, why_and_remedy
 from pytest_instrcount.callgrind.launch import PACKAGE_FOLDER, ZygoteSetup, open_supervisor
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
@@ -57,6 +57,10 @@ class Problem:
 
     def remedy(self, test: str) -> str:
         """What to type, if there is something; ``test`` as it is to be typed."""
+        limit = memory_limit(f"{self.why}\n{self.detail}")
+        if limit is not None:
+            why, remedy = limit
+            return f"{remedy}    ({why})"
         if self.slug == "timeout":
             return f"give it longer: pytest --instrcount --instrcount-timeout=SECONDS {test}"
         if self.slug == "process-died":

@@ -16,7 +16,7 @@ LAYERS = """
     fixtures.benchmark fixtures.trace hookspec
     config report
     gate
-    gate.store trace.events trace.ranges
+    gate.store trace.events trace.ranges callgrind.supervisor
     callgrind callgrind.timer counts.python trace.export
     counts fixtures trace
     errors host host.account

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind import runs
+from pytest_instrcount.callgrind.supervisor import runs
 
 
 def a_run(folder: Path, index: int, pid: int) -> runs.Run:

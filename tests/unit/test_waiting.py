@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_instrcount.callgrind.runs import FileKey
-from pytest_instrcount.callgrind.runs import Test as Asked
-from pytest_instrcount.callgrind.waiting import Waiting
+from pytest_instrcount.callgrind.supervisor.runs import FileKey
+from pytest_instrcount.callgrind.supervisor.runs import Test as Asked
+from pytest_instrcount.callgrind.supervisor.waiting import Waiting
 
 
 def make_test(index: int, path: str = "test_a.py", isolation: str = "fork") -> Asked:

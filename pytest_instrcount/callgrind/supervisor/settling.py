@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, Message
 from pytest_instrcount.callgrind.endings import describe_status
-from pytest_instrcount.callgrind.runs import Run
+from pytest_instrcount.callgrind.supervisor.runs import Run
 
 #: A test whose process was killed is measured again, so often in all.
 MOST_TRIES = 3

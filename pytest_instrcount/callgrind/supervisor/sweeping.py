@@ -46,17 +46,17 @@ class Sweeper:
         """A process is gone, and needs nothing."""
         self._spans.pop(pid, None)
 
-    def empty(self, zygote: int, *, in_use: bool) -> None:
+    def empty(self, zygote: int) -> None:
         """Have the zygote of this number find what the first one found: no file that another has left.
 
-        ``in_use``: others are at work, and only what a zygote would find in its own way goes.
+        While others are at work, only what it would find in its own way goes.
         """
-        for name in [rehearsal_name(zygote)] if in_use else os.listdir(self.folder):
+        for name in [rehearsal_name(zygote)] if self._spans else os.listdir(self.folder):
             remove_tree(self.folder / name)
 
-    def sweep_processes(self, known: Collection[int]) -> None:
-        """End the children of this process that are not known, and that nobody can need."""
-        end_orphans(lambda pid: pid in known or self._may_be_used(pid))
+    def sweep_processes(self) -> None:
+        """End the children of this process that are not ours, and that nobody can need."""
+        end_orphans(lambda pid: pid in self._spans or self._may_be_used(pid))
 
     def sweep_files(self, at_work: Collection[str]) -> None:
         """Delete what is in the folder and nobody can need; folders of tests at work stay."""

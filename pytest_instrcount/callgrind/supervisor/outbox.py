@@ -7,7 +7,11 @@ import os
 import selectors
 import socket
 
-from pytest_instrcount.callgrind.channel import ChannelClosed, Message, framed
+from pytest_instrcount.callgrind.channel import Message, framed
+
+
+class Stopped(Exception):
+    """The supervisor has nothing more to do: pytest says so, or is gone."""
 
 
 class Outbox:
@@ -25,7 +29,7 @@ class Outbox:
         self._own = os.dup(sock.fileno())
 
     def send(self, message: Message) -> None:
-        """Send it soon, behind all others. Raises ChannelClosed when nobody listens."""
+        """Send it soon, behind all others. Raises Stopped when nobody listens."""
         self._unsent += framed(message)
         self._send_some()
 
@@ -41,7 +45,7 @@ class Outbox:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            raise ChannelClosed from error
+            raise Stopped from error
         del self._unsent[:sent]
         registered = self._own in self._selector.get_map()
         if self._unsent and not registered:

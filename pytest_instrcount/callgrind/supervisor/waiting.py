@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.runs import FileKey, Test
+from pytest_instrcount.callgrind.supervisor.runs import FileKey, Test
 
 #: Tests that wait for the same: that a file is imported, or for a process of their own.
 Line: TypeAlias = tuple[FileKey, bool]

@@ -96,6 +96,7 @@ class FileChild:
     running: int = 0
     #: Set when its import is out of time.
     why: str = ""
+    closed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +117,8 @@ class Run:
     timed_out: bool = False
     #: Whether it closed its end of the channel and went on.
     hung_up: bool = False
-    #: Whether the folder of the run was deleted meanwhile.
+    #: How often the folder of the run had been deleted before, and whether it was meanwhile.
+    disturbances: int = 0
     disturbed: bool = False
     #: Slug and words for what it did to the plugin's own files and descriptors.
     failed: tuple[str, str] | None = None

@@ -1,0 +1,1 @@
+"""The process between pytest and Valgrind."""

@@ -1,0 +1,124 @@
+"""What all parts of the supervisor use."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, ChannelGarbled, Message
+from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.scratch import Scratch, folders_in, restore
+from pytest_instrcount.callgrind.supervisor.outbox import Outbox, Stopped
+from pytest_instrcount.callgrind.supervisor.runs import Test
+from pytest_instrcount.callgrind.supervisor.settling import MOST_TRIES
+from pytest_instrcount.callgrind.supervisor.sweeping import Sweeper
+from pytest_instrcount.callgrind.supervisor.waiting import Waiting
+from pytest_instrcount.errors import InstrcountError
+
+#: Between the end of a process's channel and its own.
+LAST_MOMENT_SECONDS = 1.0
+#: A process that is out of time is told to abort, and has so long to write down where it was.
+LAST_WORDS_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class State:
+    """The run's setup and folder, the tests that wait, and what is listened to."""
+
+    setup: Message
+    outbox: Outbox
+    selector: selectors.BaseSelector
+    waiting: Waiting = field(default_factory=Waiting)
+    scratch: Scratch = field(init=False)
+    sweeper: Sweeper = field(init=False)
+    #: how often somebody has deleted the folder of the run, or something in it
+    disturbances: int = 0
+    #: what the zygotes are told, by file name
+    _plans: dict[str, bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scratch = Scratch(Path(self.setup["scratch"]), self.setup["lock"])
+        self.sweeper = Sweeper(Path(temporary_folder(str(self.folder))))
+        self._plans = {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self.scratch.path
+
+    @property
+    def place(self) -> str:
+        """Where the tests run, in words."""
+        return str(self.setup["place"])
+
+    @property
+    def writes_byte_code(self) -> bool:
+        """Whether byte code that is missing is written."""
+        return not self.setup["dont_write_bytecode"]
+
+    def words(self, child: str) -> Path:
+        """Where a child's faulthandler writes."""
+        return self.folder / "dumps" / f"words.{child}"
+
+    def listen(self, source: Channel | int, answer: Callable[[], None]) -> None:
+        """Call ``answer`` whenever there is something to read."""
+        self.selector.register(source, selectors.EVENT_READ, answer)
+
+    def ignore(self, source: Channel | int) -> None:
+        """Listen no more; it does not matter whether it was listened to, or is closed."""
+        with contextlib.suppress(KeyError, ValueError):
+            self.selector.unregister(source)
+
+    def restore_scratch(self) -> None:
+        """Make the folder of the run again if somebody has deleted it, or something in it."""
+        if all((self.folder / name).exists() for name in folders_in(self.folder)):
+            return
+        self.disturbances += 1
+        try:
+            self.scratch = restore(self.scratch)
+            for name, text in self._plans.items():
+                (self.folder / name).write_bytes(text)
+        except (InstrcountError, OSError) as error:
+            self.fatal(f"the folder for temporary files is gone, and cannot be made again: {error}")
+
+    def put_again(self, test: Test) -> bool:
+        """Have a test wait again after its process was killed too early; False if that was tried enough."""
+        test.tries += 1
+        if test.tries < MOST_TRIES:
+            self.waiting.put(test)
+        return test.tries < MOST_TRIES
+
+    def tell_spent(self, test: Test | None, spans: list[tuple[str, float, float]]) -> None:
+        """Say what took how long: seen from here, so that nobody under Valgrind reads a clock."""
+        index = None if test is None else test.index
+        self.outbox.send({"kind": "spent", "index": index, "spans": spans})
+
+    def give_problem(
+        self, test: Test, why: str, detail: str = "", slug: str = "not-measured"
+    ) -> None:
+        """Say why a test cannot be measured."""
+        self.outbox.send(
+            {"kind": "problem", "index": test.index, "slug": slug, "why": why, "detail": detail}
+        )
+
+    def fatal(self, why: str) -> None:
+        """Say why nothing can be measured. Raises Stopped."""
+        self.outbox.send({"kind": "fatal", "why": why})
+        raise Stopped
+
+
+def next_message(channel: Channel) -> Message | None:
+    """What has arrived on a channel that is ready to be read: a message, or a part of one (None).
+
+    A greeting is passed over. A channel that is closed, or on which something else came, gives a
+    message of kind ``gone``.
+    """
+    try:
+        channel.fill()
+        message = channel.pop()
+        return channel.pop() if message and message["kind"] == "hello" else message
+    except (ChannelClosed, ChannelGarbled):
+        return {"kind": "gone"}
