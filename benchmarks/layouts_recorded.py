@@ -23,7 +23,8 @@ from typing import Any
 import pytest
 
 import pytest_instrcount.session.zygote
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.session.answers import read_profile
 
 Message = dict[str, Any]

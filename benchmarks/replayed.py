@@ -30,8 +30,9 @@ import pytest
 
 import pytest_instrcount.session.zygote
 from pytest_instrcount.callgrind.launch import ZygoteSetup
+from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.scratch import Scratch
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.session.answers import collector_paused
 
 Message = dict[str, Any]

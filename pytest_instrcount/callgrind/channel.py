@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_instrcount.callgrind.real import os
@@ -49,8 +50,6 @@ _LARGEST_BYTES = 1 << 29
 # a test may put something else in their place, and leave it there
 _dumps, _loads = json.dumps, json.loads
 
-Message = dict[str, Any]
-
 
 class ChannelClosed(Exception):
     """The other end is gone."""
@@ -60,7 +59,7 @@ class ChannelGarbled(ChannelClosed):
     """What came is no message of ours."""
 
 
-def framed(message: Message) -> bytes:
+def framed(message: Mapping[str, object]) -> bytes:
     """A message as it goes over a channel; what JSON does not know is in it as text."""
     try:
         text = _dumps(message, default=str)
@@ -106,7 +105,7 @@ class Channel:
     def close(self) -> None:
         self.socket.close()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Send one message; what JSON does not know goes as text. Raises ChannelClosed when nobody listens."""
         if os.getpid() != self._owner:
             os._exit(1)
@@ -115,7 +114,7 @@ class Channel:
         except OSError as error:
             raise ChannelClosed from error
 
-    def receive(self) -> Message:
+    def receive(self) -> Any:
         """Wait for one message. Raises ChannelClosed at the end, TimeoutError when a limit is set."""
         while True:
             message = self.pop()
@@ -135,8 +134,8 @@ class Channel:
             raise ChannelClosed
         self._received += data
 
-    def pop(self) -> Message | None:
-        """The next whole message among what has arrived, or None.
+    def pop(self) -> Any:
+        """The next whole message among what has arrived, or None; of which kind, the reader knows.
 
         Raises ChannelGarbled for what is no message: a test has written to a descriptor not its own.
         """
@@ -152,7 +151,7 @@ class Channel:
         if len(self._received) < end:
             return None
         try:
-            message: Message = _loads(self._received[_LENGTH.size : end])
+            message = _loads(self._received[_LENGTH.size : end])
         except (ValueError, RecursionError) as error:
             raise ChannelGarbled from error
         if not isinstance(message, dict):

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed
 from pytest_instrcount.callgrind.endings import TAIL_LINES, read_lines, valgrinds_words
+from pytest_instrcount.callgrind.messages import Hello
 from pytest_instrcount.callgrind.procfs import ORDER_SECONDS, parent_of, state_of
 from pytest_instrcount.host.patience import Patience
 
@@ -110,13 +111,13 @@ def hand_line(parent: int, hand: socket.socket) -> Parent:
     return Parent(pid, channel, our_hand)
 
 
-def _receive_from(parent: int, channel: Channel) -> Message:
+def _receive_from(parent: int, channel: Channel) -> Hello:
     """The first message on a new line. A parent that somebody has stopped is told to go on."""
     patience, began = Patience(ORDER_SECONDS), time.monotonic()
     channel.socket.settimeout(_STOPPED_SECONDS)
     while True:
         try:
-            message = channel.receive()
+            message: Hello = channel.receive()
         except TimeoutError:
             if time.monotonic() - began > patience.seconds and not patience.more():
                 raise

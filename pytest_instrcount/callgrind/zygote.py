@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import ChannelClosed
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.callgrind.failing import broken_supervisor, memory_limit, why_and_remedy
 from pytest_instrcount.callgrind.launch import PACKAGE_FOLDER, ZygoteSetup, open_supervisor
+from pytest_instrcount.callgrind.messages import Answer, FromSupervisor, SpanOf
+from pytest_instrcount.callgrind.orders import Measure, Order, Start, Stop
 from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import current, keep_logs, phase, timed
@@ -22,29 +24,6 @@ from pytest_instrcount.host.account.timings import WAITING, Span
 
 #: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
 _GLANCE_SECONDS = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the supervisor has to know of one test."""
-
-    nodeid: str
-    path: str
-    isolation: str
-    timeout: float
-    warmup: int | None
-    calls: int | None
-    #: Whether the number of repetitions has to be found.
-    pilot: bool
-    verbose: int
-    #: In which layout of memory: 0 is the usual one, see ``layout.disturb``.
-    layout: int = 0
-    #: Fork it although threads are alive: its baseline was made without them.
-    forks: bool = False
-    #: Count calls by tracing, in the place of instructions; asked of a zygote without Valgrind.
-    trace: bool = False
-    #: By Python function; asked of a zygote that was started for it.
-    by_python: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +59,7 @@ class Zygote:
     def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
         self._scratch = scratch
         self._inode = os.fstat(scratch.lock).st_ino
-        self._results: dict[int, Message | Problem] = {}
+        self._results: dict[int, Answer | Problem] = {}
         self._sent = 0
         self._purpose = _purpose()
         #: what each was asked for, and of which test
@@ -114,23 +93,21 @@ class Zygote:
         ]
         environment = dict(setup.environment)
         environment.pop("PYTHONPATH", None)
-        self._channel.send(
-            {
-                "kind": "start",
-                "pid": os.getpid(),
-                "command": command,
-                "environment": environment,
-                "folder": setup.folder,
-                "scratch": str(scratch.path),
-                "lock": scratch.lock,
-                "presentation": setup.presentation,
-                "patience": setup.patience,
-                "place": self._place,
-                "jobs": setup.jobs,
-                "layouts": int(setup.layouts),
-                "dont_write_bytecode": sys.dont_write_bytecode,
-            }
+        start = Start(
+            pid=os.getpid(),
+            command=command,
+            environment=environment,
+            folder=setup.folder,
+            scratch=str(scratch.path),
+            lock=scratch.lock,
+            presentation=setup.presentation,
+            patience=setup.patience,
+            place=self._place,
+            jobs=setup.jobs,
+            layouts=setup.layouts,
+            dont_write_bytecode=sys.dont_write_bytecode,
         )
+        self._channel.send(asdict(start))
 
     def ask(self, orders: Sequence[Order]) -> int:
         """Ask for measurements; returns the number under which the first result can be had."""
@@ -139,11 +116,12 @@ class Zygote:
         purpose = _purpose()
         self._asked += [(purpose, order.nodeid) for order in orders]
         tests = [asdict(order) for order in orders]
+        measure: Measure = {"kind": "measure", "first": first, "tests": tests}
         with contextlib.suppress(ChannelClosed):  # wait() says why
-            self._channel.send({"kind": "measure", "first": first, "tests": tests})
+            self._channel.send(measure)
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, glance: Callable[[], None]) -> Answer | Problem:
         """Wait for one result. ``glance`` is called a few times a second meanwhile.
 
         Raises ZygoteFailed when no zygote can be had.
@@ -168,28 +146,29 @@ class Zygote:
                 raise ZygoteFailed("zygote-failed", *broken_supervisor(said)) from error
         self._channel.socket.settimeout(None)
 
-    def _take(self, message: Message) -> None:
-        kind = message["kind"]
-        if kind == "ready":
+    def _take(self, message: FromSupervisor) -> None:
+        if message["kind"] == "ready":
             self.ready = True
-        elif kind == "fatal":
+        elif message["kind"] == "fatal":
             told = why_and_remedy(message["why"], self._place, valgrind=self._counts)
             raise ZygoteFailed("zygote-failed", *told)
-        elif kind == "broken":
+        elif message["kind"] == "broken":
             raise ZygoteFailed("zygote-failed", *broken_supervisor(message["why"]))
-        elif kind == "started":
+        elif message["kind"] == "started":
             self.running.add(message["index"])
-        elif kind == "spent":
+        elif message["kind"] == "spent":
             self._note_spent(message["index"], message["spans"])
-        else:
-            self.running.discard(message["index"])
-            self._results[message["index"]] = (
-                message["result"]
-                if kind == "result"
-                else Problem(message["slug"], message["why"], message["detail"])
-            )
+        elif message["kind"] == "result":
+            self._give(message["index"], message["result"])
+        elif message["kind"] == "problem":
+            problem = Problem(message["slug"], message["why"], message["detail"])
+            self._give(message["index"], problem)
 
-    def _note_spent(self, index: int | None, spans: Sequence[tuple[str, float, float]]) -> None:
+    def _give(self, index: int, answer: Answer | Problem) -> None:
+        self.running.discard(index)
+        self._results[index] = answer
+
+    def _note_spent(self, index: int | None, spans: Sequence[SpanOf]) -> None:
         account = current()
         purpose, nodeid = (self._purpose, "") if index is None else self._asked[index]
         if account is not None:
@@ -202,9 +181,10 @@ class Zygote:
         keep_logs(self._scratch.path)
         self._channel.socket.settimeout(None)
         try:
-            self._channel.send({"kind": "stop"})
+            stop: Stop = {"kind": "stop"}
+            self._channel.send(stop)
             while True:
-                message = self._channel.receive()
+                message: FromSupervisor = self._channel.receive()
                 if message["kind"] == "spent":
                     self._note_spent(message["index"], message["spans"])
                 elif message["kind"] == "cpu" and (account := current()) is not None:

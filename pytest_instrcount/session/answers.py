@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.facts import Packages
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.callgrind.messages import Answer
+from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS, OTHER_LAYOUTS, differing_functions
@@ -57,14 +58,14 @@ def order_for(
     )
 
 
-def measurement_of(nodeid: str, result: Message, packages: Packages, valgrind: str) -> Measurement:
+def measurement_of(nodeid: str, result: Answer, packages: Packages, valgrind: str) -> Measurement:
     """The measurement in an answer; ``valgrind`` is the version that is to have counted.
 
     Raises InstrcountError if there is no count in it, or another Valgrind's.
     """
     check_creator(result, valgrind)
     dumps = len(result["dumps"])
-    if dumps < 2:
+    if dumps < 2 or result["counted"] is None:
         raise InstrcountError(
             "no-dump",
             f"Callgrind left {dumps} dumps of the test",
@@ -91,12 +92,12 @@ def measurement_of(nodeid: str, result: Message, packages: Packages, valgrind: s
     )
 
 
-def is_lost(answer: Message | Problem) -> bool:
+def is_lost(answer: Answer | Problem) -> bool:
     """Whether the dumps of a result are gone: somebody has emptied the folder of the run."""
     return not isinstance(answer, Problem) and not all(map(os.path.exists, answer["dumps"]))
 
 
-def check_creator(result: Message, valgrind: str) -> None:
+def check_creator(result: Answer, valgrind: str) -> None:
     """Raise InstrcountError ``valgrind-changed`` if another version counted than began the run.
 
     A zygote that is started anew, or has a test for itself, runs what is installed by then.
@@ -117,12 +118,12 @@ def check_creator(result: Message, valgrind: str) -> None:
 
 
 @timed("packages")
-def _imported(packages: Packages, result: Message) -> dict[str, str]:
+def _imported(packages: Packages, result: Answer) -> dict[str, str]:
     return packages.imported(result["modules"])
 
 
 @timed("parse")
-def read_profile(result: Message) -> Profile:
+def read_profile(result: Answer) -> Profile:
     """The counts of one answer, without the switch, under standard names; the dumps are deleted."""
     dumps = [Path(path) for path in result["dumps"]]
     with collector_paused():
@@ -207,7 +208,7 @@ def _measure_in(
         findings.rule(settled, *limits_of(known.nodeid))
 
 
-def _profiles_in(answer: Message | Problem, valgrind: str) -> list[Profile]:
+def _profiles_in(answer: Answer | Problem, valgrind: str) -> list[Profile]:
     """One profile, or none where the measurement failed: then one layout has to do."""
     if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
         return []

@@ -7,9 +7,10 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.inside.trampolines import why_none
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.callgrind.messages import Answer
+from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.contexts import (
@@ -142,7 +143,7 @@ def _apart(
     return apart
 
 
-def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
+def _answer(answer: Answer | Problem, namer: Namer) -> CallTree | str:
     """The tree, or why there is none."""
     if isinstance(answer, Problem):
         return answer.why.partition("\n")[0]
@@ -155,10 +156,10 @@ def _answer(answer: Message | Problem, namer: Namer) -> CallTree | str:
 
 
 @timed("parse")
-def _tree_in(answer: Message, namer: Namer) -> CallTree:
-    if "rows" in (answer.get("traced") or {}):
+def _tree_in(answer: Answer, namer: Namer) -> CallTree:
+    if answer["traced"] is not None and "rows" in answer["traced"]:
         return _traced_tree(answer["traced"]["rows"], namer)
-    dumps, maps = ([Path(path) for path in answer[kind]] for kind in ("dumps", "names"))
+    dumps, maps = ([Path(path) for path in paths] for paths in (answer["dumps"], answer["names"]))
     try:
         if answer["problem"] or not answer["counted"] or len(dumps) < 2:
             raise InstrcountError("no-trampolines", answer["problem"] or "nothing was counted", "")

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import Message
-from pytest_instrcount.callgrind.zygote import Order, Problem, Zygote
+from pytest_instrcount.callgrind.messages import Answer
+from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.fixtures.trace.ceilings import idle_ceilings
@@ -94,7 +95,7 @@ class TracedTests:
                 for each in idle_ceilings(counted.table.calls, self._wishes[nodeid]):
                     findings.note(f"{nodeid}: {each} [max-calls]")
 
-    def _counted(self, nodeid: str, answer: Message | Problem) -> TracedCount | str:
+    def _counted(self, nodeid: str, answer: Answer | Problem) -> TracedCount | str:
         """What was counted, or why nothing was."""
         if isinstance(answer, Problem):
             remedy = answer.remedy(shlex.quote(nodeid))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount.callgrind import facts
-from pytest_instrcount.callgrind.zygote import Order, Zygote, ZygoteFailed
+from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_instrcount.callgrind import facts
-from pytest_instrcount.callgrind.channel import Message
 from pytest_instrcount.callgrind.inside.offspring import describe_offspring
+from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.callgrind.zygote import Problem
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
@@ -28,11 +28,6 @@ from pytest_instrcount.session.uncompared import Left, outcome_of, run_natively,
 
 #: The slug of an error with a test that has no count.
 _NOT_MEASURED = "not-measured"
-#: Threads in an answer, by key, and what they mean.
-_ALIVE = {
-    "threads": "threads were alive, so it had a process of its own",
-    "beside": "counted without threads that are alive now, as its baseline was",
-}
 
 
 class Outcomes:
@@ -45,7 +40,7 @@ class Outcomes:
         self._commands = Commands(config)
         self._packages = facts.Packages()
 
-    def take(self, item: pytest.Item, chosen: Settings, answer: Message | Problem) -> str | None:
+    def take(self, item: pytest.Item, chosen: Settings, answer: Answer | Problem) -> str | None:
         """Report a test, whose own settings are ``chosen``; returns why it was skipped, if it was."""
         if isinstance(answer, Problem):
             self._report_problem(item, chosen, answer)
@@ -117,7 +112,7 @@ class Outcomes:
         account.measured(record, text)
 
     def _rule(
-        self, item: pytest.Item, chosen: Settings, answer: Message
+        self, item: pytest.Item, chosen: Settings, answer: Answer
     ) -> list[tuple[str, object]]:
         """Compare what was counted with the baseline; returns the properties for JUnit."""
         baseline = self._findings.rulings.baseline(item.nodeid)
@@ -137,7 +132,7 @@ class Outcomes:
                 "use a Python with symbols (uv, pyenv, or the package python3-dbg), or leave "
                 "max_allocs_delta out",
             )
-        if once := answer.get("once"):
+        if once := answer["once"]:
             self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
         ruling = self._findings.rule(measurement, chosen.max_delta, chosen.max_allocs_delta)
         self._note_measured(item, result=ruling)
@@ -145,18 +140,21 @@ class Outcomes:
         return [("instrcount.ir", ruling.ir), *delta]
 
 
-def _remarks_of(answer: Message) -> list[str]:
+def _remarks_of(answer: Answer) -> list[str]:
     """What is to be said with the verdict, whatever it is."""
     remarks = list(answer["remarks"])
     if answer["offspring"] is not None:
         remarks.append(describe_offspring(answer["offspring"]))
-    for key, said in _ALIVE.items():
-        if answer[key]:
-            remarks.append(f"{said}: {'; '.join(answer[key])}")
+    for said, threads in (
+        ("threads were alive, so it had a process of its own", answer["threads"]),
+        ("counted without threads that are alive now, as its baseline was", answer["beside"]),
+    ):
+        if threads:
+            remarks.append(f"{said}: {'; '.join(threads)}")
     return remarks
 
 
-def _problem_of(answer: Message) -> str:
+def _problem_of(answer: Answer) -> str:
     """Why a test that passed was not counted; "" if it was."""
     problem = answer["problem"]
     if not problem and answer["counted"] is None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import PADDING, Message
+from pytest_instrcount.callgrind.channel import PADDING
+from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.host.text import unobeyed
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
@@ -30,13 +31,13 @@ class Place:
         return cls(item.nodeid, item.location, tuple(item.keywords))
 
 
-def load_reports(config: pytest.Config, result: Message) -> list[Any]:
+def load_reports(config: pytest.Config, result: Answer) -> list[Any]:
     """The reports of a result, as pytest's own objects."""
     load = config.hook.pytest_report_from_serializable
     return [load(config=config, data=_restored(data)) for data in result["reports"]]
 
 
-def _restored(data: Message) -> Message:
+def _restored(data: dict[str, Any]) -> dict[str, Any]:
     """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
     longrepr = data.get("longrepr")
     times = {name: (int(data[name]) - PADDING) / 1e9 for name in data.pop("padded", ())}
@@ -81,7 +82,7 @@ def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
         ]
 
 
-def repeat_warnings(config: pytest.Config, recorded: list[Message]) -> None:
+def repeat_warnings(config: pytest.Config, recorded: list[dict[str, Any]]) -> None:
     """Record the warnings of a test child, as if they had been given here."""
     for each in recorded:
         category = getattr(sys.modules.get(each["module"]), each["category"], UserWarning)
@@ -134,7 +135,7 @@ def passed(reports: list[Any]) -> bool:
     return all(report.passed and not hasattr(report, "wasxfail") for report in reports)
 
 
-def end_session_as(result: Message) -> None:
+def end_session_as(result: Answer) -> None:
     """Raise again what ended the session inside: ``pytest.exit`` or Ctrl-C."""
     if result.get("ended") == "exit":
         pytest.exit(result["why"], result["code"])

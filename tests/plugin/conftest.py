@@ -30,8 +30,10 @@ import pytest_instrcount.trace.ranges.ranges
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.inside.reports import with_padded_times
 from pytest_instrcount.callgrind.launch import ZygoteSetup
+from pytest_instrcount.callgrind.messages import Answer, Ended
+from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.scratch import Scratch
-from pytest_instrcount.callgrind.zygote import Order, Problem, ZygoteFailed
+from pytest_instrcount.callgrind.zygote import Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.fixtures.benchmark.info import plain_info
@@ -188,7 +190,7 @@ class FakeZygote:
             self.orders.append(order)
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, glance: Callable[[], None]) -> Answer | Problem:
         glance()
         if self._valgrind.dead:
             raise ZygoteFailed("zygote-failed", self._valgrind.dead, "valgrind --version")
@@ -199,8 +201,8 @@ class FakeZygote:
             return Problem("process-died", self._valgrind.no_trampolines, "")
         if name in self._valgrind.problems:
             return self._valgrind.problems[name]
-        result: Message = json.loads(text)
-        return result | self._valgrind.altered.get(name, {})
+        answer: Answer = json.loads(text) | self._valgrind.altered.get(name, {})
+        return answer
 
     def end(self) -> None:
         self.ended += 1
@@ -253,9 +255,9 @@ class TestChild:
         self._sink = StringIO()
         self._used = False
         self._fixture: InstrCount | None = None
-        self._counted: tuple[int, int] | None = None
+        self._counted: list[int] | None = None
 
-    def run(self) -> Message:
+    def run(self) -> Answer:
         """Run the test as pytest does, with fixtures and output shown to nobody."""
         config, manager = self._config, self._config.pluginmanager
         manager.unregister(name="instrcount-run")
@@ -274,14 +276,14 @@ class TestChild:
             capture.start_global_capturing()
             capture.suspend_global_capture()
         random.seed(0)
-        ended: Message = {}
+        ended: Ended = {}
         try:
             config.hook.pytest_runtest_protocol(item=self._item, nextitem=None)
         except pytest.exit.Exception as error:
             ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
         except KeyboardInterrupt:
             ended = {"ended": "interrupt"}
-        return self._result() | ended
+        return {**self._result(), **ended}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
@@ -340,11 +342,11 @@ class TestChild:
             next(each for each in wishes if each is not None)
             for wishes in ((warmup, order.warmup, WARMUP), (calls, order.calls, CALLS))
         ]
-        self._counted = chosen[0], chosen[1] * iterations
+        self._counted = [chosen[0], chosen[1] * iterations]
 
     # The answer.
 
-    def _result(self) -> Message:
+    def _result(self) -> Answer:
         passed = len(self._reports) == 3 and all(
             report.passed and not hasattr(report, "wasxfail") for report in self._reports
         )
@@ -381,6 +383,7 @@ class TestChild:
             "beside": [],
             "counted": self._counted,
             "traced": self._traced(),
+            "once": 0.0,
             "names": [] if self._counted is None else self._names(),
         }
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.supervisor import runs
 
 
 def a_run(folder: Path, index: int, pid: int) -> runs.Run:
     """A run whose process has counted: two dumps behind a pilot's three."""
     unused: Any = None
-    order: dict[str, Any] = {}
+    order = Order("test_a.py::test", "test_a.py", "fork", 60.0, None, None, pilot=True, verbose=0)
     run = runs.Run(runs.Test(index, order), unused, unused, 0.0, "child", folder, {})
     run.parent = type("Process", (), {"pid": pid})()
     run.counter, run.wanted_dumps = pid, [3, 4]
@@ -61,7 +63,7 @@ def test_what_waits_is_not_repeated(
     run = a_run(tmp_path, 1, pid=300)
     run.parent.channel = line  # type: ignore[assignment]
     known = (None, None) if pilot else chosen
-    run.test.order |= {"pilot": pilot, "warmup": known[0], "calls": known[1]}
+    run.test.order = replace(run.test.order, pilot=pilot, warmup=known[0], calls=known[1])
     clock, at_work = iter([50.0, 150.0]), iter(work)
     monkeypatch.setattr(runs, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(runs, "seconds_at_work", lambda pid: next(at_work))

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.supervisor.runs import FileKey
 from pytest_instrcount.callgrind.supervisor.runs import Test as Asked
 from pytest_instrcount.callgrind.supervisor.waiting import Waiting
 
 
 def make_test(index: int, path: str = "test_a.py", isolation: str = "fork") -> Asked:
-    return Asked(index, {"path": path, "layout": 0, "isolation": isolation})
+    order = Order(f"{path}::test", path, isolation, 60.0, None, None, pilot=True, verbose=0)
+    return Asked(index, order)
 
 
 def filled(tests: list[Asked]) -> Waiting:

@@ -19,11 +19,11 @@ import random
 import socket
 import sys
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forking import (
@@ -47,12 +47,24 @@ from pytest_instrcount.callgrind.requests import load_requests
 from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import INSIDE
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_instrcount.callgrind.messages import (
+        Broken,
+        Collected,
+        Threads,
+        Unready,
+        ZygoteReady,
+    )
+    from pytest_instrcount.callgrind.orders import FileOrder
+
 #: A thread that waits for the interpreter asks for it after so long. In 5 ms, as it is elsewhere,
 #: as much is done as the load of the machine allows, and each time it asks costs instructions.
 SWITCH_SECONDS = 1.0
 
 
-def main(plan: Message, loader: Any) -> None:
+def main(plan: Mapping[str, Any], loader: Any) -> None:
     """Become the zygote: configure pytest once, then fork for whoever asks. Never returns."""
     die_with_parent()
     line = _take_line_from_standard_input()
@@ -68,7 +80,8 @@ def main(plan: Message, loader: Any) -> None:
     config.pluginmanager.register(Zygote(config, line, plan, loader), "instrcount-zygote")
     status = config.hook.pytest_cmdline_main(config=config)
     # Only a session that could not be started comes back.
-    line.channel.send({"kind": "unready", "why": f"pytest ended with {status!r}"})
+    unready: Unready = {"kind": "unready", "why": f"pytest ended with {status!r}"}
+    line.channel.send(unready)
     end()
 
 
@@ -119,7 +132,9 @@ def silence_reporter(config: pytest.Config, sink: io.StringIO) -> None:
 class Zygote:
     """The plugin that takes over where pytest would collect and run."""
 
-    def __init__(self, config: pytest.Config, line: Line, plan: Message, loader: Any) -> None:
+    def __init__(
+        self, config: pytest.Config, line: Line, plan: Mapping[str, Any], loader: Any
+    ) -> None:
         self._config = config
         self._line = line
         self._plan = plan
@@ -153,9 +168,12 @@ class Zygote:
         self._functions = functions_alive()
         gc.freeze()
         self._line.channel.adopt()
-        self._line.channel.send(
-            {"kind": "ready", "compiled": self._loader.compiled, **threads_alive()}
-        )
+        ready: ZygoteReady = {
+            "kind": "ready",
+            "compiled": self._loader.compiled,
+            **threads_alive(),
+        }
+        self._line.channel.send(ready)
         line = serve(self._line)
         try:
             child = self._collect_file(session, line)
@@ -165,7 +183,8 @@ class Zygote:
             end_badly(HUNG_UP)
         except BaseException as error:
             try:
-                line.channel.send({"kind": "broken", "why": described(error)})
+                broken: Broken = {"kind": "broken", "why": described(error)}
+                line.channel.send(broken)
             finally:  # nothing of the session that it is a copy of may go on here
                 end_badly(1)
         end()
@@ -180,7 +199,7 @@ class Zygote:
 
     def _collect_file(self, session: pytest.Session, line: Line) -> TestChild:
         """Collect the file that the supervisor names; returns what will run one of its tests."""
-        order = line.channel.receive()
+        order: FileOrder = line.channel.receive()
         os.environ[CHILD_VARIABLE] = order["child"]
         keep_last_words(self._plan["scratch"], order["child"])
         path = order["path"]
@@ -205,20 +224,19 @@ class Zygote:
         renew_versions(order["layout"])
         gc.collect()
         gc.freeze()
-        line.channel.send(
-            {
-                "kind": "collected",
-                "ids": list(child.items),
-                "problem": "\n".join([*listener.problems, why]).strip(),
-                **threads_alive(),
-                "compiled": self._loader.compiled,
-                "modules": top_level_modules(0),
-            }
-        )
+        collected: Collected = {
+            "kind": "collected",
+            "ids": list(child.items),
+            "problem": "\n".join([*listener.problems, why]).strip(),
+            **threads_alive(),
+            "compiled": self._loader.compiled,
+            "modules": top_level_modules(0),
+        }
+        line.channel.send(collected)
         return child
 
 
-def threads_alive() -> Message:
+def threads_alive() -> Threads:
     """How many there are, and of more than one who the others are."""
     number = thread_count()
     if number == 1:

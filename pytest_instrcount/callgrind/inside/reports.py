@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import DEEPEST, PADDING, Message
+from pytest_instrcount.callgrind.channel import DEEPEST, PADDING
 
 #: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
 LONGEST_TEXT = 1_000_000
@@ -19,7 +19,7 @@ def without_middle(text: str) -> str:
     return "\n".join((text[:kept], left_out, text[-kept:]))
 
 
-def with_padded_times(report: Message) -> Message:
+def with_padded_times(report: dict[str, Any]) -> dict[str, Any]:
     """The report with its times as text: nanoseconds, and `PADDING`, so in 20 digits.
 
     A float's text has one length or another, as the clock has it, and where the result is made

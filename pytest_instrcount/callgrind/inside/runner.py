@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import Channel, Message
+from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
 from pytest_instrcount.callgrind.inside.layout import settle
@@ -25,6 +25,10 @@ from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
+
+if TYPE_CHECKING:
+    from pytest_instrcount.callgrind.messages import AskPresentation, Ended, EndedResult, Result
+    from pytest_instrcount.callgrind.orders import TestOrder
 
 
 def top_level_modules(start: int) -> list[str]:
@@ -82,13 +86,13 @@ class TestChild:
         self._sink = sink
         self._loader = loader
         self._reports: list[Any] = []
-        self._warnings: dict[tuple[Any, ...], Message] = {}
+        self._warnings: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._compiled = loader.compiled
         self._modules = len(sys.modules)
         self._problem = ""
-        self._traced: Message | None = None
+        self._traced: dict[str, Any] | None = None
         self._group: str | None = None
-        self._extra_info: Message = {}
+        self._extra_info: dict[str, Any] = {}
         self._unused = False
         self._benchmark: Any = None
         self._fixture: InstrCount | None = None
@@ -99,7 +103,8 @@ class TestChild:
     def run(self, channel: Channel, scratch: str, requests: Requests) -> None:
         """Take the order, run the test and send the result; the process is to end then."""
         self._channel = channel
-        self._order = order = channel.receive()
+        order: TestOrder = channel.receive()
+        self._order = order
         item = self.items[order["nodeid"]]
         self._prepare_process(
             order["child"], os.path.join(temporary_folder(scratch), order["child"])
@@ -116,14 +121,15 @@ class TestChild:
         )
         if not order["trace"]:
             self._config.stash[COUNTING] = self._make_fixture
-        ended = {}
+        ended: Ended = {}
         try:
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         except pytest.exit.Exception as error:
             ended = {"ended": "exit", "why": str(error.msg), "code": error.returncode}
         except KeyboardInterrupt:
             ended = {"ended": "interrupt"}
-        channel.send(self._result() | ended)
+        result: EndedResult = {**self._result(), **ended}
+        channel.send(result)
         if self._count_last is not None:
             if not self._rehearses:
                 print_nowhere()
@@ -135,7 +141,7 @@ class TestChild:
         compat.renew_tmp_path_factory(self._config, basetemp)
         random.seed(0)
 
-    def _result(self) -> Message:
+    def _result(self) -> Result:
         serialize = self._config.hook.pytest_report_to_serializable
         return {
             "kind": "result",
@@ -223,7 +229,7 @@ class TestChild:
         if when != "runtest":
             return  # collection and configuration warn outside as well
         category = warning_message.category
-        message: Message = {
+        message: dict[str, Any] = {
             "text": str(warning_message.message),
             "module": category.__module__,
             "category": category.__qualname__,
@@ -278,7 +284,8 @@ class TestChild:
         option.verbose, option.setupshow = before
 
     def _present_failure(self) -> None:
-        self._channel.send({"kind": "presentation"})
+        ask: AskPresentation = {"kind": "presentation"}
+        self._channel.send(ask)
         for name, value in self._channel.receive().items():
             setattr(self._config.option, name, value)
 

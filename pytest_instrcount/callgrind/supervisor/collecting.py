@@ -16,6 +16,8 @@ from pytest_instrcount.callgrind.endings import (
     unaborted,
     where_it_was,
 )
+from pytest_instrcount.callgrind.messages import FromFile
+from pytest_instrcount.callgrind.orders import FileOrder
 from pytest_instrcount.callgrind.process import Parent, Valgrind, abort, kill
 from pytest_instrcount.callgrind.procfs import exit_status_within
 from pytest_instrcount.callgrind.supervisor.runs import (
@@ -78,7 +80,7 @@ class Files:
     def has(self, test: Test, file: FileChild) -> bool:
         """Whether a test was found in its file; if not, its problem is given."""
         assert file.collected is not None
-        nodeid, place = test.order["nodeid"], self.state.place
+        nodeid, place = test.order.nodeid, self.state.place
         if nodeid in file.ids:
             return True
         problem = file.collected["problem"]
@@ -142,44 +144,51 @@ class Files:
         """The process of a file is gone, before its tests or between them."""
         if file.closed:
             return
-        said = file.valgrind.said_of(file.parent.pid)
-        path = self.state.words(child_name(file.key[0]))
-        words = "\n".join([*said, *where_it_was(unaborted(read_lines(path), file.why))])
-        path.unlink(missing_ok=True)
+        words = self._take_last_words(file)
         if file.collected is not None:
             self.close(file)
             return
         status = exit_status_within(file.parent.pid, LAST_MOMENT_SECONDS)
         self.close(file)
-        if status == signal.SIGKILL and not (why or file.why) and self._may_import_again(file):
+        why = why or file.why
+        if status == signal.SIGKILL and not why and self._may_import_again(file):
             return
         how = "ended" if status is None else describe_status(status)
-        text = why or file.why or f"the process that imported its file {how}"
+        text = why or f"the process that imported its file {how}"
         victims = [file.only] if file.only else self.state.waiting.take_all(file.key)
         slug = "timeout" if file.why else "process-died"
         for test in victims:
             self.state.give_problem(test, text, words, slug=slug)
 
+    def _take_last_words(self, file: FileChild) -> str:
+        """What Valgrind said of the process of a file, and where its import was."""
+        path = self.state.words(child_name(file.key[0]))
+        said = file.valgrind.said_of(file.parent.pid)
+        said += where_it_was(unaborted(read_lines(path), file.why))
+        path.unlink(missing_ok=True)
+        return "\n".join(said)
+
     def _begin(
         self, key: FileKey, parent: Parent, valgrind: Valgrind, only: Test | None
     ) -> FileChild:
-        began, patience = time.monotonic(), Patience(self.state.setup["patience"])
+        began, patience = time.monotonic(), Patience(self.state.setup.patience)
         file = FileChild(key, parent, valgrind, began + patience.usual, began, patience, only)
         path, layout = key
         self.state.sweeper.begin(parent.pid)
         self.state.restore_scratch()
         with contextlib.suppress(ChannelClosed):  # as it is if it was killed: that is noticed next
-            parent.channel.send({"path": path, "child": child_name(path), "layout": layout})
+            order: FileOrder = {"path": path, "child": child_name(path), "layout": layout}
+            parent.channel.send(order)
         self.state.listen(parent.channel, lambda: self._take(file))
         return file
 
     def _take(self, file: FileChild) -> None:
         """What the process of a file says: which tests there are."""
-        message = next_message(file.parent.channel)
+        message: FromFile | None = next_message(file.parent.channel)
         if message is None:
             return
         if message["kind"] != "collected":
-            self.give_up(file, str(message.get("why", "")))
+            self.give_up(file, message["why"] if message["kind"] == "broken" else "")
             return
         self.state.ignore(file.parent.channel)
         spent = [("collection under Valgrind", file.began, time.monotonic())]

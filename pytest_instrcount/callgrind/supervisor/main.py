@@ -14,9 +14,9 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, Message
+from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
+from pytest_instrcount.callgrind.orders import FromPytest, Order, Start
 from pytest_instrcount.callgrind.process import (
     Valgrind,
     adopt_orphans,
@@ -42,7 +42,7 @@ class Supervisor:
     """The event loop. ``native`` is the channel to pytest."""
 
     native: Channel
-    setup: Message
+    setup: Start
     state: State = field(init=False)
     zygotes: Zygotes = field(init=False)
     files: Files = field(init=False)
@@ -62,11 +62,11 @@ class Supervisor:
     def run(self) -> None:
         """Serve until pytest says stop or ends."""
         self.state.listen(self.native, self.on_native)
-        native = open_pidfd(self.setup["pid"])
+        native = open_pidfd(self.setup.pid)
         if native >= 0:
             self.state.listen(native, self.on_native_end)
         try:
-            for number in range(1 + self.setup["layouts"]):
+            for number in range(1 + self.setup.layouts):
                 self.zygotes.start(number)
             self.take_orders()  # some may have come with the setup: no event will tell of them
             while True:
@@ -125,12 +125,12 @@ class Supervisor:
         self.take_orders()
 
     def take_orders(self) -> None:
+        message: FromPytest | None
         while (message := self.native.pop()) is not None:
             if message["kind"] == "stop":
                 raise Stopped
-            first = message["first"]
-            for offset, order in enumerate(message["tests"]):
-                self.state.waiting.put(Test(first + offset, order))
+            for index, order in enumerate(message["tests"], message["first"]):
+                self.state.waiting.put(Test(index, Order(**order)))
 
     def on_native_end(self) -> None:
         raise Stopped
@@ -153,7 +153,7 @@ class Supervisor:
         """
         withheld = []
         waiting, current = self.state.waiting, self.runs.current
-        while waiting and self.busy() < self.setup["jobs"]:
+        while waiting and self.busy() < self.setup.jobs:
             if current and (waiting.first.suspect or any(run.test.suspect for run in current)):
                 break
             test = waiting.take()
@@ -179,7 +179,7 @@ class Supervisor:
         if zygote is None:
             self.zygotes.have_started(test.zygote)
             return False
-        forks = test.order["forks"]
+        forks = test.order.forks
         if zygote.threads > 1 and not forks:
             test.threads, test.started = True, zygote.started
             return self.advance(test)
@@ -232,7 +232,7 @@ def main(arguments: list[str]) -> None:
     adopt_orphans()
     native = Channel(sock)
     try:
-        setup: Any = native.receive()
+        setup = Start(**native.receive())
     except ChannelClosed:  # pytest was killed before it could say what it wants
         remove_tree(Path(arguments[1]))
         return

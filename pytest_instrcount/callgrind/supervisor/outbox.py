@@ -7,7 +7,8 @@ import os
 import selectors
 import socket
 
-from pytest_instrcount.callgrind.channel import Message, framed
+from pytest_instrcount.callgrind.channel import framed
+from pytest_instrcount.callgrind.messages import FromSupervisor
 
 
 class Stopped(Exception):
@@ -28,7 +29,7 @@ class Outbox:
         # the socket itself is registered for what comes in
         self._own = os.dup(sock.fileno())
 
-    def send(self, message: Message) -> None:
+    def send(self, message: FromSupervisor) -> None:
         """Send it soon, behind all others. Raises Stopped when nobody listens."""
         self._unsent += framed(message)
         self._send_some()

@@ -20,6 +20,7 @@ from pytest_instrcount.callgrind.endings import (
     wait_status_of,
     where_it_was,
 )
+from pytest_instrcount.callgrind.orders import TestOrder
 from pytest_instrcount.callgrind.perf_map import take_names
 from pytest_instrcount.callgrind.process import Valgrind, abort, kill
 from pytest_instrcount.callgrind.procfs import (
@@ -53,27 +54,26 @@ class Runs:
     def start(self, file: FileChild, test: Test) -> None:
         """Fork a process that runs the test, once it is told which; it waits again if none can be had."""
         state, order = self.state, test.order
-        child = child_name(order["nodeid"], int(order["layout"]))
+        child = child_name(order.nodeid, order.layout)
+        told: TestOrder = {
+            "nodeid": order.nodeid,
+            "child": child,
+            "pilot": int(order.pilot),
+            "verbose": order.verbose,
+            "trace": int(order.trace),
+            "by_python": int(order.by_python),
+        }
         state.restore_scratch()
         try:
             parent = file.parent.fork() if file.only is None else file.parent.become()
-            parent.channel.send(
-                {
-                    "nodeid": order["nodeid"],
-                    "child": child,
-                    "pilot": int(order["pilot"]),
-                    "verbose": order["verbose"],
-                    "trace": int(order["trace"]),
-                    "by_python": int(order["by_python"]),
-                }
-            )
+            parent.channel.send(told)
         except ChannelClosed:
             state.waiting.put(test)
             self.files.give_up(file, "")
             return
         test.tries += 1
         file.running += 1
-        deadline = time.monotonic() + order["timeout"]
+        deadline = time.monotonic() + order.timeout
         started = {"started": time.monotonic()}
         run = Run(test, parent, file, deadline, child, state.folder / "dumps", started)
         run.pidfd = open_pidfd(run.pid)
@@ -142,7 +142,7 @@ class Runs:
         """Take what the process of a test has said so far."""
         try:
             while (message := run.channel.pop()) is not None:
-                run.take(message, self.state.setup["presentation"])
+                run.take(message, self.state.setup.presentation)
         except InstrcountError as error:
             run.failed = error.slug, error.why
         except (ChannelGarbled, KeyError, TypeError, ValueError):
@@ -175,12 +175,12 @@ class Runs:
             run, status, state.place, lambda: self._last_words(run), state.writes_byte_code
         )
         message = ended.message()
-        if message is AGAIN:
+        if message == AGAIN:
             state.waiting.put(run.test)
             return
         if message["kind"] == "result":
             self.on_result()
-        state.outbox.send(message | {"index": run.test.index})
+        state.outbox.send(message)
 
     def _last_words(self, run: Run) -> str:
         """What Valgrind said of a test's process, and where the test was."""
@@ -191,7 +191,7 @@ class Runs:
         """Keep of what a test has left behind what is to be read, and end and delete the rest."""
         state = self.state
         remove_tree(Path(temporary_folder(str(state.folder)), run.child))
-        if run.test.order["by_python"]:
+        if run.test.order.by_python:
             maps = [take_names(int(pid), run.folder) for pid in (run.pid, run.counter)]
             run.names = [str(path) for path in maps if path is not None]
         run.keep_counted()

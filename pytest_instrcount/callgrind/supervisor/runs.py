@@ -8,9 +8,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from pytest_instrcount.callgrind.channel import REPETITION, Channel, Message
+from pytest_instrcount.callgrind.channel import REPETITION, Channel
+from pytest_instrcount.callgrind.messages import Broken, Collected, EndedResult, FromTest
+from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.process import Parent, Valgrind
 from pytest_instrcount.callgrind.repetition import (
     LONG_WAIT_SECONDS,
@@ -46,7 +48,7 @@ class Test:
     """One test to measure, as pytest asked for it."""
 
     index: int
-    order: Message
+    order: Order
     tries: int = 0
     recompiled: bool = False
     threads: bool = False
@@ -59,22 +61,22 @@ class Test:
 
     @property
     def path(self) -> str:
-        return str(self.order["path"])
+        return self.order.path
 
     @property
     def file(self) -> FileKey:
         """The child that can run it: one for each layout of memory."""
-        return self.path, int(self.order["layout"])
+        return self.path, self.order.layout
 
     @property
     def zygote(self) -> int:
         """The number of the zygote that it is forked of."""
-        return zygote_of(int(self.order["layout"]))
+        return zygote_of(self.order.layout)
 
     @property
     def alone(self) -> bool:
         """Whether it needs a process of its own."""
-        return self.threads or self.order["isolation"] == "process"
+        return self.threads or self.order.isolation == "process"
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +92,7 @@ class FileChild:
     patience: Patience
     #: Set where the whole process belongs to one test.
     only: Test | None = None
-    collected: Message | None = None
+    collected: Collected | None = None
     #: the ids of its tests, once it is collected
     ids: frozenset[str] = frozenset()
     running: int = 0
@@ -113,7 +115,7 @@ class Run:
     #: When it was forked, and when it said what, on the clock of `time.monotonic`.
     times: dict[str, float]
     pidfd: int = -1
-    result: Message | None = None
+    result: EndedResult | Broken | None = None
     timed_out: bool = False
     #: Whether it closed its end of the channel and went on.
     hung_up: bool = False
@@ -150,9 +152,9 @@ class Run:
     def channel(self) -> Channel:
         return self.parent.channel
 
-    def take(self, message: Message, presentation: Message) -> None:
+    def take(self, message: FromTest, presentation: dict[str, Any]) -> None:
         """One message of the process; ``presentation`` is what it is told when it asks."""
-        self.times[str(message["kind"])] = time.monotonic()
+        self.times[message["kind"]] = time.monotonic()
         if message["kind"] == "pilot":
             self.counter = int(message["pid"])
             self.insists = message["warmup"], message["calls"]
@@ -173,11 +175,11 @@ class Run:
     def answer_pilot(self) -> None:
         """Say how often to repeat: as the test insists, as the order says, or by the pilot's count."""
         order = self.test.order
-        self.piloted = bool(order["pilot"]) and None in self.insists
+        self.piloted = order.pilot and None in self.insists
         total = read_pilot(self.dumps()) if self.piloted else 0
         warmup, calls = (
             mine if mine is not None else theirs
-            for mine, theirs in zip(self.insists, (order["warmup"], order["calls"]), strict=True)
+            for mine, theirs in zip(self.insists, (order.warmup, order.calls), strict=True)
         )
         began, work = self.pilot_began
         seconds, worked = time.monotonic() - began, seconds_at_work(self.counter)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
-from pytest_instrcount.callgrind.channel import HUNG_UP, Message
+from pytest_instrcount.callgrind.channel import HUNG_UP
 from pytest_instrcount.callgrind.endings import describe_status
+from pytest_instrcount.callgrind.messages import Answer, EndedResult, Given, NotGiven
 from pytest_instrcount.callgrind.supervisor.runs import Run
 
 #: A test whose process was killed is measured again, so often in all.
 MOST_TRIES = 3
 
-#: In the place of a message: it is measured once more.
-AGAIN: Final[Message] = {"kind": "again"}
+#: In the place of a message: the test is measured once more.
+AGAIN: Final = "again"
+
+Decision: TypeAlias = Given | NotGiven | Literal["again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,42 +35,44 @@ class Ended:
     #: whether byte code that is missing is written
     writes_byte_code: bool
 
-    def message(self) -> Message:
-        """What pytest is told, without the number of the test, or `AGAIN`."""
+    def message(self) -> Decision:
+        """What pytest is told, or `AGAIN`."""
         for rule in _RULES:
             found = rule(self)
             if found is not None:
                 return found
         return self._died()
 
-    def _again(self) -> Message:
+    def _again(self) -> Decision:
         """Once more, with no other test beside it."""
         self.run.test.suspect = True
         return AGAIN
 
-    def _problem(self, why: str, detail: str = "", slug: str = "not-measured") -> Message:
-        return {"kind": "problem", "slug": slug, "why": why, "detail": detail}
+    def _problem(self, why: str, detail: str = "", slug: str = "not-measured") -> NotGiven:
+        index = self.run.test.index
+        return {"kind": "problem", "index": index, "slug": slug, "why": why, "detail": detail}
 
-    def _needs_threads(self) -> Message | None:
+    def _needs_threads(self) -> Decision | None:
         """It was forked where threads were alive, and may need one of them."""
         if not threads_beside(self.run) or _has_passed(self.run):
             return None
-        self.run.test.order["forks"] = False
+        test = self.run.test
+        test.order = replace(test.order, forks=False)
         return AGAIN
 
-    def _was_disturbed(self) -> Message | None:
+    def _was_disturbed(self) -> Decision | None:
         """What it wrote is gone, or it could not write."""
         return self._again() if self.run.disturbed and self._may_try else None
 
-    def _is_late(self) -> Message | None:
+    def _is_late(self) -> Decision | None:
         if not self.run.timed_out or self._has_counted:
             return None
-        limit = f"{self.run.test.order['timeout']:g} s"
+        limit = f"{self.run.test.order.timeout:g} s"
         return self._problem(
             f"it did not end within {limit} {self.place}", self.words(), slug="timeout"
         )
 
-    def _has_failed(self) -> Message | None:
+    def _has_failed(self) -> Decision | None:
         if not self.run.failed:
             return None
         slug, why = self.run.failed
@@ -75,13 +80,13 @@ class Ended:
             return self._again()  # somebody's files may have filled the disk
         return self._problem(why, self.words(), slug=slug)
 
-    def _hung_up(self) -> Message | None:
+    def _hung_up(self) -> Decision | None:
         if not (self.run.hung_up or self.status == HUNG_UP << 8) or self._has_counted:
             return None
         why = "it closed all descriptors, with the plugin's among them: no result can be had"
         return self._problem(why, self.words(), slug="channel")
 
-    def _has_result(self) -> Message | None:
+    def _has_result(self) -> Decision | None:
         run, test, result = self.run, self.run.test, self.run.result
         if result is None:
             return None
@@ -93,15 +98,15 @@ class Ended:
         lost = result["expected"] and (run.counted is None or not run.has_all_dumps)
         if lost and not run.problem and not result["problem"] and self._may_try:
             return self._again()  # killed between its result and its count
-        return {"kind": "result", "result": result | _known_of(run, result)}
+        return {"kind": "result", "index": test.index, "result": _answer(run, result)}
 
-    def _was_killed(self) -> Message | None:
+    def _was_killed(self) -> Decision | None:
         """Somebody's doing (or the kernel's), not the test's."""
         if self.status not in (None, signal.SIGKILL) or not self._may_try:
             return None
         return self._again() if self.status is None else AGAIN
 
-    def _died(self) -> Message:
+    def _died(self) -> Decision:
         how = "went down with the zygote" if self.status is None else describe_status(self.status)
         return self._problem(
             f"its process {how} before the test ended",
@@ -119,7 +124,7 @@ class Ended:
 
 
 #: In this order; the first that says something decides.
-_RULES: tuple[Callable[[Ended], Message | None], ...] = (
+_RULES: tuple[Callable[[Ended], Decision | None], ...] = (
     Ended._needs_threads,
     Ended._was_disturbed,
     Ended._is_late,
@@ -132,16 +137,17 @@ _RULES: tuple[Callable[[Ended], Message | None], ...] = (
 
 def threads_beside(run: Run) -> Sequence[str]:
     """The threads that were alive where a test was forked all the same."""
-    if run.file.only is not None or not run.test.order["forks"]:
+    if run.file.only is not None or not run.test.order.forks:
         return ()
-    collected = run.file.collected or {}
-    return run.file.valgrind.started or collected.get("started", ())
+    collected = run.file.collected
+    return run.file.valgrind.started or (collected["started"] if collected else ())
 
 
-def _known_of(run: Run, result: Message) -> Message:
-    """What is known of a run beside what its process says."""
+def _answer(run: Run, result: EndedResult) -> Answer:
+    """A result, with what is known of the run beside."""
     collected = run.file.collected
     return {
+        **result,
         "dumps": run.counted_dumps,
         "names": run.names,
         "once": run.once,

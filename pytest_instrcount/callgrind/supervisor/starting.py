@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pytest_instrcount.callgrind.endings import describe_popen
+from pytest_instrcount.callgrind.messages import FromZygote
 from pytest_instrcount.callgrind.process import Valgrind, start_valgrind
 from pytest_instrcount.callgrind.supervisor.runs import Run, Starting, Test, is_late
 from pytest_instrcount.callgrind.supervisor.settling import MOST_TRIES
@@ -64,13 +65,13 @@ class Zygotes:
         plan = state.folder / ("fork.json" if only is None else "once.json")
         command = [
             part.replace("{log}", str(log)).replace("{plan}", str(plan))
-            for part in (*setup["command"], str(number))
+            for part in (*setup.command, str(number))
         ]
-        began, patience = time.monotonic(), Patience(setup["patience"])
+        began, patience = time.monotonic(), Patience(setup.patience)
         if only is None:
             state.sweeper.empty(number)
         try:
-            valgrind = start_valgrind(command, setup["environment"], setup["folder"], log, output)
+            valgrind = start_valgrind(command, setup.environment, setup.folder, log, output)
         except OSError as error:
             state.fatal(f"Valgrind could not be started: {error}")
             return
@@ -111,11 +112,11 @@ class Zygotes:
     def _take(self, start: Starting) -> None:
         """What a process on its way says: that it is ready, or why it is not."""
         valgrind, state = start.valgrind, self.state
-        message = next_message(valgrind.parent.channel)
+        message: FromZygote | None = next_message(valgrind.parent.channel)
         if message is None:
             return
         if message["kind"] != "ready":
-            self._give_up(start, str(message.get("why", "")))
+            self._give_up(start, message["why"] if message["kind"] == "unready" else "")
             return
         state.ignore(valgrind.parent.channel)
         self.starting.remove(start)
@@ -134,7 +135,7 @@ class Zygotes:
             state.listen(valgrind.parent.channel, lambda: self.on_end(valgrind))
             state.sweeper.settle(valgrind.process.pid)
             if not start.number:
-                state.outbox.send({"kind": "ready", "threads": valgrind.threads})
+                state.outbox.send({"kind": "ready"})
 
     def _give_up(self, start: Starting, why: str) -> None:
         """A process is not ready: start it once more if somebody has killed it."""

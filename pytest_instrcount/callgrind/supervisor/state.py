@@ -7,9 +7,12 @@ import selectors
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, ChannelGarbled, Message
+from pytest_instrcount.callgrind.channel import Channel, ChannelClosed, ChannelGarbled
 from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.messages import SpanOf
+from pytest_instrcount.callgrind.orders import Start
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, restore
 from pytest_instrcount.callgrind.supervisor.outbox import Outbox, Stopped
 from pytest_instrcount.callgrind.supervisor.runs import Test
@@ -28,7 +31,7 @@ LAST_WORDS_SECONDS = 5.0
 class State:
     """The run's setup and folder, the tests that wait, and what is listened to."""
 
-    setup: Message
+    setup: Start
     outbox: Outbox
     selector: selectors.BaseSelector
     waiting: Waiting = field(default_factory=Waiting)
@@ -40,7 +43,7 @@ class State:
     _plans: dict[str, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scratch = Scratch(Path(self.setup["scratch"]), self.setup["lock"])
+        self.scratch = Scratch(Path(self.setup.scratch), self.setup.lock)
         self.sweeper = Sweeper(Path(temporary_folder(str(self.folder))))
         self._plans = {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
 
@@ -52,12 +55,12 @@ class State:
     @property
     def place(self) -> str:
         """Where the tests run, in words."""
-        return str(self.setup["place"])
+        return self.setup.place
 
     @property
     def writes_byte_code(self) -> bool:
         """Whether byte code that is missing is written."""
-        return not self.setup["dont_write_bytecode"]
+        return not self.setup.dont_write_bytecode
 
     def words(self, child: str) -> Path:
         """Where a child's faulthandler writes."""
@@ -91,7 +94,7 @@ class State:
             self.waiting.put(test)
         return test.tries < MOST_TRIES
 
-    def tell_spent(self, test: Test | None, spans: list[tuple[str, float, float]]) -> None:
+    def tell_spent(self, test: Test | None, spans: list[SpanOf]) -> None:
         """Say what took how long: seen from here, so that nobody under Valgrind reads a clock."""
         index = None if test is None else test.index
         self.outbox.send({"kind": "spent", "index": index, "spans": spans})
@@ -110,7 +113,7 @@ class State:
         raise Stopped
 
 
-def next_message(channel: Channel) -> Message | None:
+def next_message(channel: Channel) -> Any:
     """What has arrived on a channel that is ready to be read: a message, or a part of one (None).
 
     A greeting is passed over. A channel that is closed, or on which something else came, gives a
