@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
@@ -36,6 +36,21 @@ __all__ = ["CopyIfCallgrind", "Timer"]
 _LANGUAGES = {"python": "python", "py": "python", "c": "c", "c++": "c++", "cpp": "c++"}
 #: Variables by which numerical libraries learn how many threads to use.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def _refusing(method: str) -> Callable[..., NoReturn]:
+    """A method of torch's Timer that this one does not have."""
+
+    def refuse(self: Timer, *_: Any, **__: Any) -> NoReturn:
+        """Raise NotImplementedError: this Timer reads no clock."""
+        raise NotImplementedError(
+            f"Timer.{method} measures time, and this Timer reads no clock: what it counts does not "
+            "depend on the load of the machine. Use collect_callgrind(); for wall time, "
+            "timeit.Timer or torch.utils.benchmark.Timer"
+        )
+
+    refuse.__name__, refuse.__qualname__ = method, f"Timer.{method}"
+    return refuse
 
 
 class Timer:
@@ -215,25 +230,11 @@ class Timer:
         finally:
             launch.end()
 
-    def timeit(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there: this Timer reads no clock."""
-        _refuse("timeit")
-
-    def repeat(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there: this Timer reads no clock."""
-        _refuse("repeat")
-
-    def autorange(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there: this Timer reads no clock."""
-        _refuse("autorange")
-
-    def blocked_autorange(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there: this Timer reads no clock."""
-        _refuse("blocked_autorange")
-
-    def adaptive_autorange(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there: this Timer reads no clock."""
-        _refuse("adaptive_autorange")
+    timeit = _refusing("timeit")
+    repeat = _refusing("repeat")
+    autorange = _refusing("autorange")
+    blocked_autorange = _refusing("blocked_autorange")
+    adaptive_autorange = _refusing("adaptive_autorange")
 
 
 def has_debug_symbols(profile: Profile) -> bool:
@@ -245,14 +246,6 @@ def has_debug_symbols(profile: Profile) -> bool:
     """
     unknown = sum(row.ir for name, row in profile.rows.items() if name.startswith("???:"))
     return 2 * unknown <= profile.total
-
-
-def _refuse(method: str) -> NoReturn:
-    raise NotImplementedError(
-        f"Timer.{method} measures time, and this Timer reads no clock: what it counts does not "
-        "depend on the load of the machine. Use collect_callgrind(); for wall time, "
-        "timeit.Timer or torch.utils.benchmark.Timer"
-    )
 
 
 def _undented(code: str) -> str:
