@@ -254,8 +254,9 @@ def test_bytecode_elsewhere(tmp_path: Path) -> None:
     tmp_path.joinpath("test_it.py").write_text(WORK.replace("SIZE", "9"))
     tmp_path.joinpath("pytest.ini").write_text("[pytest]\n")
     code = """
-import ctypes, os, socket, sys
+import ctypes, os, socket, sys, sysconfig
 import pytest  # with what it imports here
+sysconfig.get_config_vars()  # of this system
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules[name] = None
 for module, names in (

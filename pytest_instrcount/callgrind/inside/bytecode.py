@@ -11,13 +11,19 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from pytest_instrcount.callgrind.inside.child import Repeat, Step
-from pytest_instrcount.callgrind.inside.repeating import repeat_call, repeat_once, repeat_round
-from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here, seed_random
+from pytest_instrcount.callgrind.inside.repeating import (
+    CallCounter,
+    Repeat,
+    RepeatAwaited,
+    Step,
+    repeat_awaited,
+    repeat_awaited_rounds,
+)
+from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
 from pytest_instrcount.counts.profile import Profile, Row, add_row
 from pytest_instrcount.fixtures.rounds import Rounds
 
@@ -34,6 +40,10 @@ _monitoring: Any = getattr(sys, "monitoring", None)
 
 def _nothing() -> None:
     """In the place of a switch."""
+
+
+async def _no_pause() -> None:
+    """Nothing has to be left over to the loop."""
 
 
 class Instructions:
@@ -104,7 +114,7 @@ def name_of(code: CodeType) -> str:
     return f"{os.path.basename(code.co_filename)}:{qualname}"
 
 
-class BytecodeCounter:
+class BytecodeCounter(CallCounter):
     """Counts the repetitions of one call, twice; what ``callgrind.child.Counter`` is to Callgrind.
 
     ``warmup`` and ``calls`` are what the user or the baseline says, None where neither does. All
@@ -121,30 +131,6 @@ class BytecodeCounter:
         self.profiles: tuple[Profile, Profile] | None = None
         #: why there is no count
         self.error: BaseException | None = None
-
-    def count_call(
-        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> None:
-        """Count ``target(*args, **kwargs)``."""
-        call = target, tuple(args), dict(kwargs)
-        self.attempt(
-            lambda: self.count(
-                lambda times, before, after: repeat_call(times, before, after, *call)
-            )
-        )
-
-    def count_rounds(self, rounds: Rounds) -> None:
-        """Count the calls of ``pedantic``."""
-        repeat = repeat_once if rounds.once else repeat_round
-        self.attempt(
-            lambda: self.count(
-                lambda times, before, after: repeat(times, before, after, rounds),
-                warmup=rounds.warmup_rounds,
-                calls=rounds.rounds,
-                iterations=rounds.iterations,
-                once=rounds.once,
-            )
-        )
 
     def fork(self, work: Callable[[], None]) -> None:
         """Do the counting here: not every system has a fork."""
@@ -171,38 +157,18 @@ class BytecodeCounter:
         self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
         """Count ``await target(*args, **kwargs)``, on the event loop that runs."""
-
-        async def repeat(times: int, before: Callable[[], Any], after: Callable[[], Any]) -> None:
-            for _ in range(times):
-                seed_random()
-                before()
-                await target(*args, **kwargs)
-                after()
-
-        await self._await(repeat)
+        await self._await(repeat_awaited(target, args, kwargs, _no_pause))
 
     async def count_awaited_rounds(self, rounds: Rounds) -> None:
         """Count the awaited calls of ``pedantic``."""
-        target = rounds.target
-
-        async def repeat(times: int, before: Callable[[], Any], after: Callable[[], Any]) -> None:
-            for _ in range(times):
-                seed_random()
-                args, kwargs = rounds.set_up()
-                before()
-                for _ in range(rounds.iterations):
-                    await target(*args, **kwargs)
-                after()
-                rounds.tear_down(args, kwargs)
-
         await self._await(
-            repeat,
+            repeat_awaited_rounds(rounds, _no_pause),
             warmup=rounds.warmup_rounds,
             calls=rounds.rounds,
             iterations=rounds.iterations,
         )
 
-    async def _await(self, repeat: Callable[..., Awaitable[None]], **how: Any) -> None:
+    async def _await(self, repeat: RepeatAwaited, **how: Any) -> None:
         with self._attempting(), contextlib.closing(self.steps(**how)) as steps:
             for step in steps:
                 await repeat(*step)

@@ -23,16 +23,11 @@ from pytest_instrcount.callgrind.inside.forking import (
 )
 from pytest_instrcount.callgrind.inside.loops import hold_loops
 from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
-from pytest_instrcount.callgrind.inside.repeating import (
-    repeat_call,
-    repeat_once,
-    repeat_round,
-    switch,
-)
+from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
 from pytest_instrcount.callgrind.inside.reports import without_middle
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
 from pytest_instrcount.callgrind.real import os
-from pytest_instrcount.callgrind.requests import Request, Requests
+from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.fixtures.rounds import Rounds
 
 #: After the collector ran, free lists and pools fill up again: these calls are not counted.
@@ -54,14 +49,7 @@ class Trampolines(Protocol):
         """New calls have none."""
 
 
-#: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
-#: right after what is counted.
-Repeat = Callable[[int, Request, Request], object]
-#: The arguments of such a call.
-Step = tuple[int, Request, Request]
-
-
-class Counter:
+class Counter(CallCounter):
     """Counts the repetitions of one call under Callgrind.
 
     What happens is the same whether the number of repetitions is known beforehand or found by
@@ -87,31 +75,6 @@ class Counter:
         self._trampolines = trampolines
         #: Whether something was counted, or failed to be.
         self.used = False
-
-    def count_call(
-        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> None:
-        """Count ``target(*args, **kwargs)`` in a fork, for the test to go on as if called once."""
-        call = target, tuple(args), dict(kwargs)
-        self.fork(
-            lambda: self.count(
-                lambda times, before, after: repeat_call(times, before, after, *call)
-            )
-        )
-
-    def count_rounds(self, rounds: Rounds) -> None:
-        """Count the calls of ``pedantic``, without set-up and tear-down, in a fork."""
-        repeat = repeat_once if rounds.once else repeat_round
-        self.fork(
-            lambda: self.count(
-                lambda times, before, after: repeat(times, before, after, rounds),
-                warmup=rounds.warmup_rounds,
-                calls=rounds.rounds,
-                iterations=rounds.iterations,
-                apart=True,
-                once=rounds.once,
-            )
-        )
 
     async def count_awaited(
         self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]

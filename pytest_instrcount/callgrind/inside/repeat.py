@@ -6,13 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.loops import steady_loop
-from pytest_instrcount.callgrind.inside.repeating import repeat_call
+from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import fixture_info
@@ -20,9 +19,6 @@ from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
-
-if TYPE_CHECKING:
-    from pytest_instrcount.callgrind.inside.bytecode import BytecodeCounter
 
 #: Modules whose hooks around a phase do nothing to a plain test.
 _INDIFFERENT = (
@@ -77,7 +73,7 @@ class Repeater:
         parent: Any = item.parent
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
 
-    def count_call(self, counter: Counter | BytecodeCounter) -> None:
+    def count_call(self, counter: CallCounter) -> None:
         """Count the test by calling it, in this process: nothing is to be finalised after it."""
         target, values = self.item.obj, self._parameters()
         counter.attempt(
@@ -87,7 +83,7 @@ class Repeater:
             last=True,
         )
 
-    def count_phases(self, counter: Counter | BytecodeCounter) -> None:
+    def count_phases(self, counter: CallCounter) -> None:
         """Count the test function within all of pytest's phases, in a fork."""
         counter.fork(lambda: counter.count(self._repeat_phases, apart=True))
 

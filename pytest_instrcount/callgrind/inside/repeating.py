@@ -1,13 +1,63 @@
-"""What is repeated between two requests: a call, a round, or nothing."""
+"""Repetitions between two requests: of a call, of a round, or of nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_instrcount.callgrind.inside.seeding import seed_random
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.fixtures.rounds import Rounds
+
+#: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
+#: right after what is counted.
+Repeat = Callable[[int, Request, Request], object]
+#: The arguments of such a call.
+Step = tuple[int, Request, Request]
+#: The same, to be awaited.
+RepeatAwaited = Callable[[int, Request, Request], Awaitable[object]]
+Pause = Callable[[], Awaitable[object]]
+
+
+class CallCounter:
+    """Counts calls and rounds, however that is done: see `fork` and `count`."""
+
+    def fork(self, work: Callable[[], None]) -> None:
+        """Do the counting where it leaves nothing behind, if there is such a place."""
+        raise NotImplementedError
+
+    def attempt(self, work: Callable[[], None], *, last: bool = False) -> None:
+        """Do the counting here, and keep what it raises; ``last``: the process does nothing else then."""
+        raise NotImplementedError
+
+    def count(self, repeat: Repeat, **how: Any) -> None:
+        """Count such a repetition."""
+        raise NotImplementedError
+
+    def count_call(
+        self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Count ``target(*args, **kwargs)``, for the test to go on as if called once."""
+        call = target, tuple(args), dict(kwargs)
+        self.fork(
+            lambda: self.count(
+                lambda times, before, after: repeat_call(times, before, after, *call)
+            )
+        )
+
+    def count_rounds(self, rounds: Rounds) -> None:
+        """Count the calls of ``pedantic``, without set-up and tear-down."""
+        repeat = repeat_once if rounds.once else repeat_round
+        self.fork(
+            lambda: self.count(
+                lambda times, before, after: repeat(times, before, after, rounds),
+                warmup=rounds.warmup_rounds,
+                calls=rounds.rounds,
+                iterations=rounds.iterations,
+                apart=True,
+                once=rounds.once,
+            )
+        )
 
 
 def switch(times: int, before: Request, after: Request) -> None:
@@ -60,3 +110,44 @@ def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) ->
                 target(*args, **kwargs)
             after()
         rounds.tear_down(args, kwargs)
+
+
+def repeat_awaited(
+    target: Callable[..., Awaitable[object]],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    pause: Pause,
+) -> RepeatAwaited:
+    """Repetitions of ``await target(*args, **kwargs)``, each time with a coroutine of its own.
+
+    In the ``pause`` before each, the loop goes on with what was left over, and resumes us in frames
+    that Callgrind has seen made.
+    """
+
+    async def repeat(times: int, before: Request, after: Request) -> None:
+        for _ in range(times):
+            await pause()
+            seed_random()
+            before()
+            await target(*args, **kwargs)
+            after()
+
+    return repeat
+
+
+def repeat_awaited_rounds(rounds: Rounds, pause: Pause) -> RepeatAwaited:
+    """Repetitions of the awaited calls of ``pedantic``, without set-up and tear-down."""
+    target, iterations = rounds.target, rounds.iterations
+
+    async def repeat(times: int, before: Request, after: Request) -> None:
+        for _ in range(times):
+            await pause()
+            seed_random()
+            args, kwargs = rounds.set_up()
+            before()
+            for _ in range(iterations):
+                await target(*args, **kwargs)
+            after()
+            rounds.tear_down(args, kwargs)
+
+    return repeat

@@ -44,6 +44,7 @@ class Update:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._begun = False
         self._lock: int | None = None
         self._staged: list[tuple[Path, Path]] = []
         self._made: list[Path] = []
@@ -54,7 +55,7 @@ class Update:
         What is read from now on stays as it is until the end. Raises InstrcountError
         ``baseline-busy`` and OSError.
         """
-        if self._lock is not None:
+        if self._begun:
             return
         self._root.mkdir(parents=True, exist_ok=True)
         if fcntl is not None:
@@ -64,6 +65,7 @@ class Update:
             for left in self._root.rglob(f".*{suffix}"):
                 with contextlib.suppress(OSError):
                     left.unlink()
+        self._begun = True
 
     def add(self, path: Path, data: bytes) -> None:
         """Have ``data`` stored at ``path``; makes missing folders. Raises OSError."""
