@@ -1,4 +1,4 @@
-"""What is raised when something cannot be measured, read or written. A regression is data."""
+"""Exceptions for things that cannot be measured, read or written. A regression is data, not an exception."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class InstrcountWarning(UserWarning):
 
 
 def is_misuse(raised: Any) -> bool:
-    """Whether pytest's ``ExceptionInfo`` holds an error of ours: then our frames say nothing."""
+    """True if pytest's ``ExceptionInfo`` holds an error of ours: then our frames say nothing."""
     return isinstance(raised.value, (InstrcountError, InstrcountWarning))

@@ -94,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def wants_to_measure(config: pytest.Config) -> bool:
-    """Whether the user asked for it; never inside Valgrind, nor where no test is to run."""
+    """True if the user asked for it; always False inside Valgrind, and if no test is to run."""
     from pytest_instrcount.config.options import asks_to_measure
 
     asked = asks_to_measure(config, config.option)
@@ -173,7 +173,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Where an assert about a number of calls fails, show who made them."""
+    """For a failing assert on a number of calls, show the callers."""
     tree = sys.modules.get("pytest_instrcount.trace.tree")
     return tree.explain_calls(op, left, right) if tree else None
 

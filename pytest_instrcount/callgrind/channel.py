@@ -1,4 +1,4 @@
-"""What the supervisor and the processes inside Valgrind say to each other, and in which form.
+"""The channel between pytest, the supervisor and the processes inside Valgrind.
 
 A channel is one end of a socket pair that only the two processes hold: it has no name, so
 nobody else can speak on it. A message is a JSON object behind its length in four bytes.
@@ -56,7 +56,7 @@ class ChannelClosed(Exception):
 
 
 class ChannelGarbled(ChannelClosed):
-    """What came is no message of ours."""
+    """The received data is not a message of ours."""
 
 
 def framed(message: Mapping[str, object]) -> bytes:

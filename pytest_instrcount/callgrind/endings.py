@@ -1,4 +1,4 @@
-"""How a process has ended, and where it was: in words."""
+"""Descriptions of how a process ended, and where it was."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def read_lines(path: Path, start: int = 0) -> list[str]:
 
 
 def describe_status(status: int) -> str:
-    """How a process ended, in words.
+    """Describe how a process ended.
 
     >>> describe_status(11), describe_status(3 << 8)
     ('was killed by SIGSEGV', 'exited with status 3')
@@ -101,7 +101,7 @@ def describe_status(status: int) -> str:
 
 
 def wait_status_of(code: int) -> int:
-    """What waitpid() would say of a process that ended as Popen says.
+    """Convert a return code of Popen into a wait status, as from waitpid().
 
     >>> wait_status_of(-9), wait_status_of(3)
     (9, 768)
@@ -110,12 +110,12 @@ def wait_status_of(code: int) -> int:
 
 
 def describe_popen(code: int | None) -> str:
-    """How the process that Popen waits for ended, in words."""
+    """Describe how the process of a Popen ended."""
     if code is None:
         return "is still there"
     return describe_status(wait_status_of(code))
 
 
 def unaborted(words: list[str], aborted: object) -> list[str]:
-    """What faulthandler wrote, without its word for what we did."""
+    """The output of faulthandler without the line about our own abort signal."""
     return [line for line in words if not (aborted and line.startswith("Fatal Python error"))]

@@ -81,7 +81,7 @@ def python_version() -> str:
 
 
 def environment_facts(valgrind_version: str, let_through: Sequence[str]) -> dict[str, str]:
-    """What two measurements must share to be compared, by name. Values of variables are no facts."""
+    """Facts that two comparable measurements share, by name. Values of variables are not included."""
     return {
         "python": " ".join(sys.version.split()),
         "valgrind": valgrind_version,

@@ -49,7 +49,7 @@ def memory_limit(said: str) -> tuple[str, str] | None:
 
 
 def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
-    """What to say of a zygote that does not start, or stay alive, and what to type."""
+    """The message for a zygote that does not start or stay alive, and the command to type."""
     limit = memory_limit(said)
     if limit is not None:
         why, remedy = limit
@@ -64,7 +64,7 @@ def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
 
 
 def broken_supervisor(said: str) -> tuple[str, str]:
-    """What to say of a supervisor that has ended, and what to type."""
+    """The message for a supervisor that has ended, and the command to type."""
     if whose_failure(said) == "plugin":
         return f"pytest-instrcount itself failed, beside Valgrind\n{said}", REPORT
     why = f"the process that watches over Valgrind ended\n{said}".strip()

@@ -1,4 +1,4 @@
-"""How the supervisor is started, and what the zygotes are told."""
+"""Starts the supervisor, and writes the plans that the zygotes read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METADATA = (".dist-info", ".egg-info", ".egg", "EGG-INFO")
 
 @dataclass(frozen=True, slots=True)
 class ZygoteSetup:
-    """How the zygote is started. ``options`` are pickled, each by itself."""
+    """Settings with which a zygote is started. ``options`` are pickled, each by itself."""
 
     #: the program, or "" for a zygote that runs natively
     valgrind: str

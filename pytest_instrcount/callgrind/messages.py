@@ -80,7 +80,7 @@ FromSupervisor: TypeAlias = Ready | Fatal | Broken | Started | Spent | Cpu | Giv
 
 
 class Hello(TypedDict):
-    """Who has taken a line."""
+    """The process that has taken a line."""
 
     kind: Literal["hello"]
     pid: str
@@ -134,7 +134,7 @@ class Pilot(TypedDict):
 
 
 class Ask(TypedDict):
-    """How often the call is to be repeated is asked."""
+    """A question: how often to repeat the call."""
 
     kind: Literal["ask"]
 
@@ -155,7 +155,7 @@ class Uncounted(TypedDict):
 
 
 class Offspring(TypedDict):
-    """How many processes a counted call starts and waits for."""
+    """The number of processes that a counted call starts and waits for."""
 
     kind: Literal["offspring"]
     number: int

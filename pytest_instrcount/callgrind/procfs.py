@@ -1,4 +1,4 @@
-"""What the kernel says of processes: their states, their starts, how they ended."""
+"""Facts about processes from the kernel: state, start time, exit status."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def wait_for_end(pid: int) -> None:
 
 
 def ends_within(pidfd: int, seconds: float) -> bool:
-    """Whether the process ends in that time."""
+    """True if the process ends in that time."""
     waiting = select.poll()
     waiting.register(pidfd, select.POLLIN)
     return bool(waiting.poll(seconds * 1000))

@@ -1,4 +1,4 @@
-"""How often a call is repeated: chosen by counted instructions, and by a clock only where it waits."""
+"""Chooses the number of repetitions: by counted instructions, and by a clock only for calls that wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT_WARMUP_IR = 16_000_000
 
 
 def is_long(ir: int, warmup: int) -> bool:
-    """Whether a warm-up is worth another start of instrumentation. No count depends on it."""
+    """True if a warm-up is worth another start of instrumentation. No count depends on it."""
     return ir * warmup > SHORT_WARMUP_IR
 
 

@@ -28,7 +28,7 @@ _LAST_MOMENT_SECONDS = 10.0
 
 
 def folders_in(path: Path) -> tuple[str, str]:
-    """What is in the folder of a run from the start, by name."""
+    """The names that the folder of a run contains from the start."""
     return "dumps", os.path.basename(temporary_folder(str(path)))
 
 
@@ -162,7 +162,7 @@ def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
 
 
 def _is_ours(path: Path, lock: int) -> bool:
-    """Whether the locked folder is still the one at the path, and nobody else's."""
+    """True if the locked folder is still the one at the path, and nobody else's."""
     held = os.fstat(lock)
     try:
         there = os.lstat(path)

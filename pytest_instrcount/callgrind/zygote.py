@@ -35,7 +35,7 @@ class Problem:
     detail: str
 
     def remedy(self, test: str) -> str:
-        """What to type, if there is something; ``test`` as it is to be typed."""
+        """The command to type, if there is one; ``test`` as quoted for a shell."""
         limit = memory_limit(f"{self.why}\n{self.detail}")
         if limit is not None:
             why, remedy = limit
@@ -196,6 +196,6 @@ class Zygote:
 
 
 def _purpose() -> str:
-    """What is asked for now, in the account of the run."""
+    """The purpose of present requests in the account of the run."""
     account = current()
     return account.timings.purpose if account is not None else ""

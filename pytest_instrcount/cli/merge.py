@@ -1,4 +1,4 @@
-"""What several machines have measured, as if one had: folders of baselines, or JSON reports."""
+"""Merges the measurements of several machines: folders of baselines, or JSON reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What fails a run, beyond what always does."""
+    """Settings for what fails a run, beyond what always does."""
 
     missing: MissingPolicy = "note"
     incomparable: IncomparablePolicy = "warn"

@@ -87,7 +87,7 @@ def _raise_damaged(
 
 
 def _is_of(path: Path, folder: Path, nodeid: str) -> bool:
-    """Whether a file is where a test's is, in whatever environment."""
+    """True if a file is where a test's is, in whatever environment."""
     stem = file_name(nodeid).removesuffix(".json")
     names = (f"{stem}.json", stem + CALLS_SUFFIX)
     place = path.relative_to(folder).parts[1:]

@@ -1,1 +1,1 @@
-"""What a run is told: options, settings, and how a command line is written that repeats it."""
+"""The configuration of a run: options, settings, and the command line that repeats it."""

@@ -1,4 +1,4 @@
-"""What plugins may wish of the processes that measure; nothing in it may differ from run to run."""
+"""Requests of plugins for the measuring processes; nothing in them may differ from run to run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OWN_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """How the processes under Valgrind are to differ from what they would be.
+    """Changes to the processes under Valgrind.
 
     Raises InstrcountError "hook-answer" for what cannot be.
 
@@ -73,7 +73,7 @@ class ChildSpec:
             raise _wrong(f"isolation={self.isolation!r}", f"one of {', '.join(ISOLATIONS)}")
 
     def facts(self) -> dict[str, str]:
-        """What two measurements must share of it; nothing where it asks for nothing."""
+        """The part that two measurements must share; empty if it asks for nothing."""
         words = [f"{name}={value}" for name, value in sorted(self.variables.items())]
         words += self.valgrind
         return {"child": " ".join(words)} if words else {}

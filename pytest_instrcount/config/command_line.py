@@ -57,7 +57,7 @@ _SHORT_FLAGS = "hlqsvx"
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What the user typed after ``pytest``, and what pytest made of it."""
+    """The arguments that the user typed after ``pytest``, and their values as parsed by pytest."""
 
     words: tuple[str, ...]
     #: those of them that name files, folders and tests
@@ -112,7 +112,7 @@ class CommandLine:
 
     @property
     def selects(self) -> bool:
-        """Whether some tests were asked for, not all that there are."""
+        """True if some tests were asked for, not all that there are."""
         return self.by_history or self.needed(selecting=True) != self.needed(selecting=False)
 
 
@@ -166,7 +166,7 @@ _SETTLED = NEVER_WRITTEN | {Verdict.unchanged}
 
 
 def _is_left(verdicts: Collection[Verdict]) -> bool:
-    """Whether an update of all would store a test that nothing has changed in."""
+    """True if an update of all would store a test that nothing has changed in."""
     return Verdict.unchanged in verdicts and _SETTLED.issuperset(verdicts)
 
 

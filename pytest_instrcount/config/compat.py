@@ -32,7 +32,7 @@ def ensure_request(item: pytest.Item) -> None:
 
 
 def has_setups(session: pytest.Session) -> bool:
-    """Whether anything is set up that a later test may share."""
+    """True if anything is set up that a later test may share."""
     state: Any = session._setupstate
     return bool(state.stack)
 
@@ -50,7 +50,7 @@ def end_setups(session: pytest.Session, nextitem: pytest.Item | None) -> pytest.
 
 
 def keep_nodeid(item: pytest.Item) -> Callable[[], None]:
-    """What gives a test back the nodeid that it has now. Public is only to read it."""
+    """Make a function that restores a test's present nodeid. The public API can only read it."""
     name = "_id" if hasattr(item, "_id") else "_nodeid"  # pytest 9.2 and later; 8.0 to 9.1
     kept = getattr(item, name)
     return lambda: setattr(item, name, kept)

@@ -14,7 +14,7 @@ from pytest_instrcount.gate.limit import parse_limit
 
 
 class Given:
-    """What stands on the command line, else in the ini, and what is wrong with it."""
+    """Values from the command line or else the ini file, and the errors in them."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -35,7 +35,7 @@ class Given:
         return given if given in choices else choices[0]
 
     def checked(self, name: str, check: Any, default: Any, *, ini: bool = True) -> Any:
-        """What ``check`` makes of it; ``ini``: whether the option has a twin."""
+        """The value as converted by ``check``; ``ini``: whether an ini setting of the same name exists."""
         given = self.value(name, ini=ini)
         if given is None:
             return default
@@ -65,7 +65,7 @@ class Given:
 def read_markers(
     item: pytest.Item, marker: str, arguments: Mapping[str, Any], example: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """What the markers of that name say, each argument as its check makes it, and what is wrong.
+    """Arguments of the markers of that name, each converted by its check, and the errors in them.
 
     A marker on the function wins over one on the class or the module, argument by argument.
     """
@@ -89,7 +89,7 @@ def read_markers(
 
 
 def _in_one_line(error: Exception) -> str:
-    """What is wrong with a value, and what to write."""
+    """The error message for a value: what is wrong, and what to write."""
     return f"{error.why}; {error.fix}" if isinstance(error, InstrcountError) else str(error)
 
 

@@ -43,7 +43,7 @@ TRACE_MARKER_LINE = (
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
-    """Whether this is a machine of CI.
+    """True if this is a machine of CI.
 
     >>> in_ci({"CI": "true"}), in_ci({"CI": "0"}), in_ci({})
     (True, False, False)
@@ -52,7 +52,7 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 
 def is_switched_on(config: pytest.Config) -> bool:
-    """Whether the ini setting says to measure. Raises pytest.UsageError for what is no yes or no."""
+    """True if the ini setting says to measure. Raises pytest.UsageError for what is no yes or no."""
     try:
         return bool(config.getini("instrcount"))
     except INI_ERRORS as error:
@@ -63,7 +63,7 @@ def is_switched_on(config: pytest.Config) -> bool:
 
 
 def asks_to_measure(config: pytest.Config, option: object) -> bool:
-    """Whether the user wants a measured run. ``option`` is what the command line says."""
+    """True if the user wants a measured run. ``option`` is what the command line says."""
     # the ini is read in any case: a value that is none is to be told at once
     names = ("instrcount", "instrcount_update_baseline", "instrcount_prune", "instrcount_only")
     asked = is_switched_on(config) or any(getattr(option, name) for name in names)
@@ -72,7 +72,7 @@ def asks_to_measure(config: pytest.Config, option: object) -> bool:
 
 
 def adopts_benchmarks(config: pytest.Config, option: object) -> bool:
-    """Whether benchmarks of other plugins are looked at as ours, to be measured or to be skipped.
+    """True if benchmarks of other plugins are looked at as ours, to be measured or to be skipped.
 
     Inside Valgrind an option says what was found outside.
     """

@@ -1,4 +1,4 @@
-"""Where the user has a run write to, as the command line says; refused where it would destroy something."""
+"""Output paths of a run from the command line; refused if writing there would destroy something."""
 
 from __future__ import annotations
 

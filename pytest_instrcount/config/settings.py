@@ -1,4 +1,4 @@
-"""What the user set: command line, ini, marker and environment, read here and nowhere else."""
+"""Settings from command line, ini, marker and environment, read here and nowhere else."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ class Settings:
 
     @property
     def missing_fails(self) -> bool:
-        """Whether a test without a baseline fails the run: in CI, unless said otherwise."""
+        """True if a test without a baseline fails the run: in CI, unless said otherwise."""
         return self.missing == "fail" or (self.missing == "auto" and self.ci)
 
     @property
     def incomparable_fails(self) -> bool:
-        """Whether baselines of another environment fail the run: in CI, unless said otherwise."""
+        """True if baselines of another environment fail the run: in CI, unless said otherwise."""
         return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci)
 
     @property
     def strict(self) -> bool:
-        """Whether each test that has a baseline is to be compared: by a gate in CI."""
+        """True if each test that has a baseline is to be compared: by a gate in CI."""
         return self.ci and not self.update and not self.prune
 
 
@@ -182,7 +182,7 @@ def _allowed(config: pytest.Config, mistakes: list[str]) -> frozenset[Cause]:
 
 
 def load_command_line(config: pytest.Config) -> CommandLine:
-    """What the user typed, for the command that accepts it."""
+    """The user's arguments, for the command that accepts a change."""
     always = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
     history = ("lf", "last_failed", "stepwise", "stepwise_skip")
     return CommandLine(

@@ -29,6 +29,6 @@ BENCHMARK = pytest.StashKey[Any]()
 
 
 def is_traced(item: pytest.Item) -> bool:
-    """Whether a test has the trace_profile marker or takes the fixture."""
+    """True if a test has the trace_profile marker or takes the fixture."""
     name = "trace_profile"
     return name in getattr(item, "fixturenames", ()) or item.get_closest_marker(name) is not None

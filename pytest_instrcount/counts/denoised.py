@@ -1,4 +1,4 @@
-"""What a baseline keeps of several layouts of memory, and how much of a change is beyond their noise."""
+"""The layouts of memory in a baseline, and how much of a change is beyond their noise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Denoised:
 
     @property
     def layouts(self) -> int:
-        """How many layouts there were."""
+        """The number of layouts."""
         return len(self.kept)
 
     @property
@@ -69,7 +69,7 @@ class Denoised:
 
     @property
     def spread(self) -> Fraction:
-        """How far layouts move the raw count, as a fraction of it."""
+        """The range of the raw count over the layouts, as a fraction of it."""
         return (self.high - self.low) / max(Fraction(1), self.mean)
 
     @property
@@ -93,18 +93,18 @@ class Denoised:
         kinds: Collection[str],
         widths: Fraction = _WIDTHS,
     ) -> Fraction:
-        """How far beyond the range of some kinds of noise a count must be to be none of it."""
+        """The margin beyond the range of some kinds of noise from which on a change is growth."""
         room = (max(values) - min(values)) * widths + _ROOM * self.mean
         return room + self._by_alignment() if _COMPARED.intersection(kinds) else room
 
     def _by_alignment(self) -> Fraction:
-        """What libc's comparing may cost more or less where constants lie, which no layout moves."""
+        """The variation of libc's comparing with the addresses of constants, which no layout moves."""
         calls = sum(sum(made) for name, made in self.calls.items() if _compares(name))
         share = _ALIGNED_SHARE * sum(sum(self.kinds.get(kind, ())) for kind in _COMPARED)
         return min(Fraction(_ALIGNED * calls), share) / self.layouts
 
     def per_call(self, kind: str, calls: int) -> list[Fraction]:
-        """What a kind of noise cost in each layout, in one of so many calls of the test."""
+        """The cost of a kind of noise in each layout, per call of the test."""
         return _divided(self.kinds.get(kind, (0,) * self.layouts), calls)
 
     def price(self, name: str) -> Fraction | None:
@@ -114,7 +114,7 @@ class Denoised:
 
 
 def denoise_layouts(profiles: Iterable[Profile], noise: Noise) -> Denoised:
-    """What a baseline keeps of the profiles of one test, the one of the usual layout first.
+    """The part of a test's profiles that a baseline keeps, the usual layout first.
 
     >>> denoise_layouts([Profile(100, {}), Profile(101, {})], Noise()).spread
     Fraction(2, 201)
@@ -175,14 +175,14 @@ class Grown:
 
     @property
     def total(self) -> Fraction:
-        """What the gate compares with the limit."""
+        """The growth that the gate compares with the limit."""
         return self.kept + self.noise
 
 
 def grown(
     old: Denoised, old_calls: int, new: Denoised, new_calls: int, widths: Fraction = _WIDTHS
 ) -> Grown:
-    """What has grown per call, in as many layouts as there are of the new side.
+    """The growth per call, in as many layouts as the new side has.
 
     A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
     so many ``widths`` of it, has grown by the difference of the means, all of it. What more calls from
@@ -219,7 +219,7 @@ def ends_of_growth(
 
 
 def _compares(name: str) -> bool:
-    """Whether a noisy function compares, or looks up in a dict: one key, if it is equal and another object."""
+    """True if a noisy function compares, or looks up in a dict: one key, if it is equal and another object."""
     rule = rule_of(name)
     if rule is None:
         return False

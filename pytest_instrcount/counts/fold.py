@@ -15,7 +15,7 @@ _SMALL = 10_000
 
 
 def has_rule(name: str) -> bool:
-    """Whether a rule of denoising knows the function: such rows are kept, however small.
+    """True if a rule of denoising knows the function: such rows are kept, however small.
 
     >>> has_rule("dictobject.c:unicodekeys_lookup_unicode"), has_rule("_json.c:scan_once")
     (True, False)

@@ -20,7 +20,7 @@ _CUT = " ... "
 
 @dataclass(frozen=True, slots=True)
 class FunctionCount:
-    """What one function cost. It unpacks into its first two fields.
+    """The cost of one function. It unpacks into its first two fields.
 
     >>> count, function = FunctionCount(210, "obmalloc.c:PyObject_Malloc", calls=3, entries=2)
     >>> count

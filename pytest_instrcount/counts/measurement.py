@@ -1,4 +1,4 @@
-"""What one test was counted at, raw, as it comes from Callgrind."""
+"""The raw count of one test, as it comes from Callgrind."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Measurement:
 
     @property
     def work(self) -> dict[str, int]:
-        """How often what can be counted in calls happened, as `count_work`."""
+        """Countable work, as from `count_work`."""
         return count_work(self.profile)
 
     @property

@@ -1,4 +1,4 @@
-"""Where the instructions of a test are: in functions that every layout counts alike, or in one kind of noise.
+"""Splits the instructions of a test into those that every layout counts alike, and kinds of noise.
 
 Nothing is lost: what is kept and all kinds of noise add up to the raw count.
 """
@@ -32,7 +32,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What counts as noise, the same on both sides of a comparison."""
+    """The definition of noise for both sides of a comparison."""
 
     #: version of the rules
     rules: int = RULES_VERSION
@@ -117,7 +117,7 @@ def split(profile: Profile, noise: Noise) -> Split:
 
 
 def _is_inner(caller: str, noise: Noise) -> bool:
-    """Whether a caller is noise that calls on behalf of others."""
+    """True if a caller is noise that calls on behalf of others."""
     return not caller.startswith(LIBC) and kind_of(caller, noise) not in (None, WAVERING)
 
 
@@ -163,7 +163,7 @@ def _handed_up(profile: Profile, own: Mapping[str, int], noise: Noise) -> dict[s
 def _weights(
     profile: Profile, name: str, own: Mapping[str, int], noise: Noise
 ) -> tuple[list[tuple[str, int]], int]:
-    """How a function's cost is divided among noisy callers; the rest of the whole is its own."""
+    """The shares of a function's cost that belong to noisy callers; the rest is its own."""
     above, whole = [], 0
     for caller, edge in profile.callers.get(name, {}).items():
         weight = max(0, edge.ir)
@@ -176,7 +176,7 @@ def _weights(
 
 
 def find_noise(profiles: Sequence[Profile], known: Collection[str] = ()) -> Noise:
-    """What moves between profiles of one test in several layouts; ``known``: moved elsewhere.
+    """Functions that move between profiles of one test in several layouts; ``known``: moved elsewhere.
 
     A known function that this test has not called yet is noise as well: what fills another page of
     the heap, say, is called now and then.

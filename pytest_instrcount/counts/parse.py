@@ -261,7 +261,7 @@ class _Reading:
 
 
 def _table_of_costs() -> dict[str, int]:
-    """What short cost lines of all files cost; begun anew where a hostile file has filled it."""
+    """A cache of short cost lines of all files; emptied when a hostile file has filled it."""
     if len(_costs) > _MOST_COSTS:
         _costs.clear()
         _costs["\n"] = 0

@@ -1,4 +1,4 @@
-"""What Callgrind counted, as data: per function and per caller; added up, subtracted, renamed."""
+"""Profiles: counts per function and per caller, which can be added, subtracted and renamed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 
 class Row(NamedTuple):
-    """What one function cost: ``ir`` instructions of its own, in ``calls`` calls.
+    """The cost of one function: ``ir`` instructions of its own, in ``calls`` calls.
 
     A tuple, since thousands are made for each measurement.
     """

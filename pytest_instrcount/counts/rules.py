@@ -116,7 +116,7 @@ def rule_of(name: str) -> Rule | None:
 
 
 def runs_programs(name: str) -> bool:
-    """Whether a function's count is that of the Python code it runs: it is never noise as a whole.
+    """True if a function's count is that of the Python code it runs: it is never noise as a whole.
 
     >>> runs_programs("ceval.c:_PyEval_EvalFrameDefault [libpython3]")
     True

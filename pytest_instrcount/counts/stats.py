@@ -97,7 +97,7 @@ class CallgrindStats:
         return (stats.denoise() if denoise else stats).sum()
 
     def delta(self, other: CallgrindStats, inclusive: bool = False) -> FunctionCounts:
-        """What this one cost more than the other, function by function; less is negative.
+        """The difference to another one, function by function; negative if this one cost less.
 
         Over all runs of each: compare what ran equally often. Where the two are of two builds,
         compare ``as_standardized()``.
@@ -153,7 +153,7 @@ def _counts(profile: Profile, *, inclusive: bool) -> FunctionCounts:
 
 
 def _entries(profile: Profile, name: str) -> int:
-    """How often it was called by functions that are no noise."""
+    """The number of calls from functions that are not noise."""
     return sum(
         edge.calls
         for caller, edge in profile.callers.get(name, {}).items()

@@ -1,4 +1,4 @@
-"""What a count is a count of: a statement, what comes before it, and how people call it."""
+"""The subject of a count: a statement, its set-up, and its labels."""
 
 from __future__ import annotations
 

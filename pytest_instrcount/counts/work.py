@@ -85,7 +85,7 @@ def count_work(profile: Profile) -> dict[str, int]:
 
 
 def can_count_allocations(profile: Profile) -> bool:
-    """Whether the allocator's functions have names: those of an interpreter without symbols have none.
+    """True if the allocator's functions have names: those of an interpreter without symbols have none.
 
     >>> from pytest_instrcount.counts.profile import Row
     >>> can_count_allocations(Profile(0, {"???:0x5cfad0 [python3.11]": Row(1, 1)}))
@@ -95,7 +95,7 @@ def can_count_allocations(profile: Profile) -> bool:
 
 
 def _within(kind: str, caller: str) -> bool:
-    """Whether the caller does the same kind of work already."""
+    """True if the caller does the same kind of work already."""
     if kind == ALLOCATIONS:
         rule = rule_of(caller)
         return rule is not None and rule.kind == MEMORY

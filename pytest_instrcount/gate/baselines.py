@@ -77,7 +77,7 @@ class Baselines:
             self.get(nodeid)
 
     def has(self, nodeid: str) -> bool:
-        """Whether a test that was asked for has a baseline that can be read."""
+        """True if a test that was asked for has a baseline that can be read."""
         return isinstance(self._read[nodeid], bytes)
 
     def paths(self) -> set[Path]:

@@ -28,7 +28,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the marker of one test says of its budgets; None where it says nothing."""
+    """The budgets in the marker of one test; None for each that it does not set."""
 
     #: instructions per call
     max_ir: int | None = None
@@ -89,7 +89,7 @@ BUDGET_ARGUMENTS: Mapping[str, Any] = {
 
 
 def is_named(nodeid: str, name: str) -> bool:
-    """Whether a name means this test: its whole id, or an end of it, with or without parameters.
+    """True if a name means this test: its whole id, or an end of it, with or without parameters.
 
     >>> [is_named("t/test_a.py::TestB::test_c[1]", each) for each in ("test_c", "TestB::test_c[1]")]
     [True, True]

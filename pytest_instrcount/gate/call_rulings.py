@@ -19,7 +19,7 @@ from pytest_instrcount.gate.store.updating import Update
 
 @dataclass(frozen=True, slots=True)
 class TracedCount:
-    """How often each function was called in a test, and what is allowed."""
+    """The number of calls of each function in a test, and its limits."""
 
     table: CallTable
     limit: Limit
@@ -103,7 +103,7 @@ class CallRulings:
         return self.policy.failing([*self.results.values(), *self.stale.values()])
 
     def compared(self) -> bool:
-        """Whether any table was compared with a stored one."""
+        """True if any table was compared with a stored one."""
         return any(result.delta is not None for result in self.results.values())
 
     def find_stale(self, cause_for: Callable[[str], Cause | None], limit: Limit) -> list[Path]:

@@ -22,7 +22,7 @@ class CallChange:
 
 @dataclass(frozen=True, slots=True)
 class CallsCompared:
-    """What two tables of one test say, and what follows."""
+    """The comparison of two tables of one test, and its verdict."""
 
     verdict: Verdict
     #: calls in the baseline; None without one

@@ -54,7 +54,7 @@ class GatedCount:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """What the gate compares: the mean raw count of the baseline, and that with what has grown."""
+    """The two numbers that the gate compares: the baseline's mean raw count, without and with the growth."""
 
     old: GatedCount
     new: GatedCount
@@ -106,7 +106,7 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
 
 @dataclass(frozen=True, slots=True)
 class FunctionDelta:
-    """How one function's own count and calls changed; all numbers per call of the test."""
+    """The change of one function's own count and calls; all numbers per call of the test."""
 
     name: str
     #: self instructions now minus before
@@ -186,7 +186,7 @@ def compare(
 
 
 def way_of(counted: Baseline | Measurement) -> dict[str, str]:
-    """How a test was measured, as far as counts depend on it."""
+    """The settings of a measurement that counts depend on."""
     return {"isolation": counted.isolation, "warmup": str(counted.warmup)}
 
 

@@ -18,7 +18,7 @@ UpdatePolicy: TypeAlias = Literal["all", "missing", "failing"]
 
 
 class Verdict(StrEnum):
-    """What became of a test; the values are the words of the JSON report."""
+    """The outcome of a test; the values are the words of the JSON report."""
 
     #: not beyond the limit, either way
     unchanged = "unchanged"
@@ -80,7 +80,7 @@ def judge_counts(counts: Gated, limit: Limit) -> Verdict:
 
 
 def too_many_allocations(delta: Delta, limit: Limit | None) -> bool:
-    """Whether a call of the test allocates more often than its limit allows, in every layout."""
+    """True if a call of the test allocates more often than its limit allows, in every layout."""
     if limit is None or not delta.old.inclusive:  # older than schema 3
         return False
     old, new = delta.old, delta.new
@@ -98,7 +98,7 @@ def fails(
     strict: bool = False,
     allowed: Collection[Cause] = (),
 ) -> bool:
-    """Whether a verdict fails the run.
+    """True if a verdict fails the run.
 
     A regression always does, and so does what could not be measured or not be measured twice the
     same: a gate that cannot tell must not pass. A test that was not compared with the baseline that
@@ -120,7 +120,7 @@ def fails(
 
 
 def should_write(verdict: Verdict, policy: UpdatePolicy, has_readable_baseline: bool) -> bool:
-    """Whether an updating run stores this test's measurement.
+    """True if an updating run stores this test's measurement.
 
     ``all``: every measured test, an unchanged one too, since its numbers may differ within the
     limit. ``missing``: only a test without a baseline. ``failing``: what is regressed, new or

@@ -1,4 +1,4 @@
-"""How much dearer a test may get: spelled as text by users, exact fractions in here."""
+"""Limits for the growth of a test: text for users, exact fractions in here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Limit:
         return "+" + " | ".join(parts)
 
     def exceeded(self, old_total: int, old_calls: int, new_total: int, new_calls: int) -> bool:
-        """Whether one call got dearer by more than the limit; exactly at the limit is not more.
+        """True if one call got dearer by more than the limit; exactly at the limit is not more.
 
         Totals are instructions over that many calls. From a baseline of 0, any growth is beyond
         every relative limit. Nothing is rounded.
@@ -65,7 +65,7 @@ class Limit:
         return self.absolute is not None and new - old > self.absolute
 
     def undercut(self, old_total: int, old_calls: int, new_total: int, new_calls: int) -> bool:
-        """Whether one call got cheaper by more than the limit: the mirror of `exceeded`.
+        """True if one call got cheaper by more than the limit: the mirror of `exceeded`.
 
         >>> parse_limit("100ir").undercut(1000, 1, 899, 1)
         True

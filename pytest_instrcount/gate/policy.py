@@ -1,4 +1,4 @@
-"""What the user wants of verdicts: which fail the run, and what is stored."""
+"""The user's policy for verdicts: which of them fail the run, and what is stored."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ class Policy:
         ]
 
     def writes(self, result: TestResult | CallsResult, *, known: bool) -> bool:
-        """Whether a result is to be stored; ``known``: it has a baseline."""
+        """True if a result is to be stored; ``known``: it has a baseline."""
         return self.update is not None and should_write(result.verdict, self.update, known)

@@ -1,4 +1,4 @@
-"""What a run found out, as records for every kind of report."""
+"""The results of a run, as records for every kind of report."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TestResult:
 
     @property
     def is_denoised(self) -> bool:
-        """Whether what was compared are other counts than the raw ones."""
+        """True if what was compared are other counts than the raw ones."""
         compared = self.denoised_baseline_ir, self.denoised_ir
         return None not in compared and compared != (self.baseline_ir, self.ir)
 
@@ -259,7 +259,7 @@ class RunSummary:
 
     @property
     def can_accept(self) -> bool:
-        """Whether ``update_command`` is to be shown: something can be accepted, and is not by this run."""
+        """True if ``update_command`` is to be shown: something can be accepted, and is not by this run."""
         verdicts = {each.verdict for each in self.results}
         verdicts |= {each.verdict for each in self.traces if not each.too_many}
         acceptable = not ACCEPTABLE.isdisjoint(verdicts)

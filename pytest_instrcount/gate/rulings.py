@@ -66,7 +66,7 @@ class Rulings:
 
     @property
     def store(self) -> Store:
-        """Where the baselines are."""
+        """The folder of the baselines."""
         return self.baselines.store
 
     def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
@@ -137,16 +137,16 @@ class Rulings:
         return unpacked(self._open[nodeid], Measurement)
 
     def measured(self, nodeid: str) -> Measurement | None:
-        """What was counted of a test that is not unchanged; None unless it is held."""
+        """The measurement of a test that is not unchanged; None if it is not kept."""
         return unpacked(self._held[nodeid], Measurement) if nodeid in self._held else None
 
     @property
     def needs_layouts(self) -> bool:
-        """Whether what is to be stored will be measured in other layouts, whatever is counted."""
+        """True if what is to be stored will be measured in other layouts, whatever is counted."""
         return self.policy.update is not None and not self.first_look
 
     def unsettled(self, layouts: int = 0) -> Iterator[Measurement]:
-        """What has to be measured in more layouts than so many: suspicions, and what is to be stored."""
+        """Measurements that need more than this many layouts: suspicious ones, and those to be stored."""
         if self.first_look and self.policy.update is not None:
             return
         for nodeid in list(self._open):
@@ -160,7 +160,7 @@ class Rulings:
                 yield measurement
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
-        """What is to be known by Python function: what is about to be stored, and what changed.
+        """Tests that need a tree by Python function: those about to be stored, and those that changed.
 
         With each, how the tree in its baseline was made, None if there is none to compare with. Of
         what is not stored, the ``most`` that grew most, then those that shrank most.
@@ -174,7 +174,7 @@ class Rulings:
                 yield self._measurement(nodeid), self._blamed_with(nodeid)
 
     def _blamed_with(self, nodeid: str) -> str | None:
-        """How the tree was made that a change is held against; None if there is none."""
+        """The method that made the baseline's tree; None if there is none."""
         if self.results[nodeid].verdict not in (Verdict.regressed, Verdict.improved):
             return None
         found = self.baseline(nodeid)
@@ -192,7 +192,7 @@ class Rulings:
         self.results[nodeid] = result
 
     def _is_stored(self, measurement: Measurement) -> bool:
-        """Whether the baseline holds this very count, and more layouts of it."""
+        """True if the baseline holds this very count, and more layouts of it."""
         found = self.baseline(measurement.nodeid)
         if not isinstance(found, Found) or found.baseline.denoised is None:
             return False
@@ -213,7 +213,7 @@ class Rulings:
         return add_entry(ledger, Entry(before, baseline.compared_ir, self.reason, self.commit))
 
     def jumps(self, above: Fraction) -> list[TestResult]:
-        """What would be stored and moves a count by more than this share, the largest move first."""
+        """Baselines to be stored that move a count by more than this share, the largest first."""
         found = [
             result
             for nodeid, result in self.results.items()
@@ -263,7 +263,7 @@ class Rulings:
         return self.policy.failing(self.results.values())
 
     def compared(self) -> int:
-        """How many tests were compared with a baseline of this environment."""
+        """The number of tests compared with a baseline of this environment."""
         return sum(
             result.delta is not None or (result.baseline_ir is not None and not result.differences)
             for result in self.results.values()
@@ -283,7 +283,7 @@ class Rulings:
 
 
 def _urgency(result: TestResult) -> tuple[bool, Fraction]:
-    """What regressed is looked into first, then what changed most."""
+    """Sort key: regressed tests first, then by the size of the change."""
     return result.verdict is Verdict.regressed, abs(result.delta or Fraction(0))
 
 

@@ -1,4 +1,4 @@
-"""How a count grows with the size of the input: classes of growth, and which one counts fall in."""
+"""Growth of a count with the size of the input: the classes, and how counts are assigned to one."""
 
 from __future__ import annotations
 
@@ -134,12 +134,12 @@ def parse_sizes(given: object) -> str | tuple[int, ...]:
 
 
 def is_size(given: object) -> bool:
-    """Whether it is a whole number, 1 or more, and one that a test can mean."""
+    """True if it is a whole number, 1 or more, and one that a test can mean."""
     return type(given) is int and 1 <= given <= _LARGEST_SIZE
 
 
 def can_be_judged(sizes: Iterable[int]) -> bool:
-    """Whether three of the sizes are far enough apart.
+    """True if three of the sizes are far enough apart.
 
     >>> can_be_judged([1000, 2000, 4000]), can_be_judged([1000, 1500, 2000, 2500])
     (True, False)

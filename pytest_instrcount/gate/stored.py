@@ -24,7 +24,7 @@ from pytest_instrcount.gate.store.baseline import Baseline
 
 
 def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
-    """What became of a test between two baselines, and whose doing it is.
+    """The change of a test between two baselines, and its cause.
 
     Each was denoised for itself: what the one took for noise and the other did not is part of the
     growth. So no less is told apart than the coarser of the two tells.

@@ -1,4 +1,4 @@
-"""Whether more layouts of memory are needed to know what has become of a test."""
+"""Decides whether more layouts of memory are needed to judge a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_instrcount.gate.limit import Limit
 
 
 def may_have_moved(delta: Delta, limit: Limit) -> bool:
-    """Whether noise may hide that a test is beyond its limit, in the layouts that were measured.
+    """True if noise may hide that a test is beyond its limit, in the layouts that were measured.
 
     In few layouts a change may look like noise: it is held against the layout of the baseline that makes
     most of it, each way. Or noise may look like a change: one layout may lie beyond the range of others.
@@ -29,7 +29,7 @@ def may_have_moved(delta: Delta, limit: Limit) -> bool:
 
 
 def is_steady(measurement: Measurement, limit: Limit) -> bool:
-    """Whether all counts of a test that is not deterministic are the same within the limit.
+    """True if all counts of a test that is not deterministic are the same within the limit.
 
     What differs between equal processes, in one layout, is no layout noise; nor is it in others.
     """

@@ -80,7 +80,7 @@ def replaceable(path: Path) -> Path | None:
 
 
 def _is_open_file(path: Path) -> bool:
-    """Whether links lead to a descriptor: what it stands for is not to be replaced by another file."""
+    """True if links lead to a descriptor: what it stands for is not to be replaced by another file."""
     for _ in range(40):  # as many as the kernel follows
         if str(path).startswith(_OPEN_FILES):
             return True

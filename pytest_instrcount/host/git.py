@@ -39,7 +39,7 @@ def work_tree(folder: Path) -> Path | None:
 
 
 def git_command(tree: Path, *arguments: str) -> list[str]:
-    """What asks git about a work tree, as `work_tree` gives it."""
+    """A function that asks git about a work tree, as `work_tree` returns it."""
     return ["git", "-C", str(tree), "-c", "safe.bareRepository=explicit", *arguments]
 
 
@@ -56,7 +56,7 @@ def git_environment() -> Mapping[str, str]:
 
 
 def run_git(tree: Path, *arguments: str) -> bytes:
-    """What git says of a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
+    """Ask git about a work tree. Raises OSError, ValueError or subprocess.SubprocessError."""
     done = run_program(git_command(tree, *arguments), _SECONDS, env=git_environment())
     done.check_returncode()
     return done.stdout

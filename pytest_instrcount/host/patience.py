@@ -20,7 +20,7 @@ _STEPS = 2_000_000
 
 
 def slowness() -> float:
-    """How many times longer than usual this machine takes for a piece of work, now; 1 or more."""
+    """The slowdown of this machine against a usual one, now; 1 or more."""
     began = time.perf_counter()
     for _ in range(_STEPS):
         pass
@@ -29,7 +29,7 @@ def slowness() -> float:
 
 @dataclass(slots=True, eq=False)
 class Patience:
-    """How long one thing is waited for: ``usual`` seconds, or more on a slow machine."""
+    """A waiting time: ``usual`` seconds, or more on a slow machine."""
 
     usual: float
     #: so long it is waited for by now

@@ -16,7 +16,7 @@ def run_program(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a program has said, and how it ended. Raises OSError, and subprocess.TimeoutExpired.
+    """Run a program; returns its output and exit status. Raises OSError, and subprocess.TimeoutExpired.
 
     ``subprocess.run`` would end the program alone: a script that waits for another leaves that behind.
     """

@@ -1,4 +1,4 @@
-"""What a run says: RunSummary -> lines of text, a dict for JSON, a page.
+"""Reports of a run: RunSummary -> lines of text, a dict for JSON, a page.
 
 Pure, but for writing files and for reading git's log.
 """

@@ -1,4 +1,4 @@
-"""What an update has changed, as lines that can go into a pull request. Pure."""
+"""A summary of an update, as lines that can go into a pull request. Pure."""
 
 from __future__ import annotations
 

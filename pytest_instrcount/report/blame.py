@@ -69,7 +69,7 @@ def _cause_lines(
 
 
 def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
-    """Who is called, and the first of the places where."""
+    """The called function, and the first place where it is called."""
     if not sites:
         return [cut_right(text, width)]
     more = f", and {len(sites) - 1} more" if len(sites) > 1 else ""
@@ -78,7 +78,7 @@ def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
 
 
 def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: bool) -> list[str]:
-    """What a function does that changed its cost: what it calls more, or less, or its own code."""
+    """The reasons for a function's changed cost: more calls, fewer calls, or its own code."""
     sign = 1 if grew else -1
     lines: list[str] = []
     own = delta.doing - sum((each.cost for each in delta.called), Fraction(0))
@@ -193,7 +193,7 @@ def _calls(before: Fraction, after: Fraction) -> str:
 
 
 def _work_lines(result: TestResult) -> list[str]:
-    """How often what can be counted in calls happens now: what was added, and what was saved."""
+    """Changes in countable work: calls added, and calls saved."""
     lines = []
     for word, sign in (("added", 1), ("saved", -1)):
         parts = [

@@ -112,7 +112,7 @@ def _why(result: CeilingResult | RatioResult | ScalingResult, unit: str) -> list
 
 
 def _expected(result: ScalingResult) -> list[Fraction]:
-    """What the allowed class makes of the counts at the two smallest sizes."""
+    """The counts that the allowed class predicts from the two smallest sizes."""
     (first, low), (second, high) = list(result.counts.items())[:2]
     start, step = result.allowed.value(first), result.allowed.value(second)
     per_unit = (high - low) / Fraction(step - start)

@@ -1,4 +1,4 @@
-"""What a run knows of its failures, in one file: JSON that is read without the project.
+"""A bundle: the failures of a run in one JSON file that can be read without the project.
 
 History of the schema:
 1: command, commit, versions, environment; per test text, numbers, baseline, measurement, Python tree
@@ -69,7 +69,7 @@ class Bundle:
 
 
 def numbers_of(result: TestResult) -> Numbers:
-    """What the gate has compared, exactly.
+    """The exact numbers that the gate compared.
 
     >>> from fractions import Fraction
     >>> from pytest_instrcount.gate.limit import parse_limit

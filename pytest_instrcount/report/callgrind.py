@@ -31,7 +31,7 @@ def baseline_header(baseline: Baseline) -> list[str]:
 
 
 def baseline_profile(baseline: Baseline) -> bytes:
-    """What a baseline knows of C functions: own costs, calls, and inclusive costs.
+    """C functions in a baseline: own costs, calls, and inclusive costs.
 
     It does not know who called whom. So that inclusive costs are seen all the same, one function
     stands for all callers and one for all that is called. What is negative counts as 0: the format
@@ -51,7 +51,7 @@ def baseline_profile(baseline: Baseline) -> bytes:
 
 
 def measured_profile(measurement: Measurement) -> bytes:
-    """What a measurement knows of C functions, under standard names and without the switch."""
+    """C functions in a measurement, under standard names and without the switch."""
     own = {_c_function(name): max(0, row.ir) for name, row in measurement.rows.items()}
     calls = [
         Call(_c_function(caller), _c_function(called), edge.calls, max(0, edge.ir))

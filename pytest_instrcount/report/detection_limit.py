@@ -1,4 +1,4 @@
-"""What single tests cannot see: said with every result, not discovered as a flaky gate."""
+"""The detection limit of a test, reported with every result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the baselines of earlier commits said, from git's log: points of a plot.
+"""Counts from the baselines of earlier commits in git's log, as points of a plot.
 
 git is asked for all files of a folder at once: three processes, however many files there are.
 """
@@ -24,7 +24,7 @@ _MOST_COMMITS = 2_000
 
 
 class Point(TypedDict):
-    """What one commit stored for a test."""
+    """The count that one commit stored for a test."""
 
     #: the commit's full hash
     commit: str

@@ -85,7 +85,7 @@ def _read(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a Content-Security-Policy calls this text: it, and no other, is allowed."""
+    """The hash by which a Content-Security-Policy allows this text alone."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -33,7 +33,7 @@ _Record = dict[str, object]
 def page_data(
     summary: RunSummary, histories: Mapping[str, Sequence[Point]], created: str
 ) -> _Record:
-    """What `render_page` shows. ``histories`` is by test, ``created`` is ISO 8601.
+    """The data that `render_page` shows. ``histories`` is by test, ``created`` is ISO 8601.
 
     >>> page_data(RunSummary((), {}, title="shop"), {}, "2026-03-14")["title"]
     'pytest-instrcount: shop'

@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What git knows of a baseline."""
+    """The history of a baseline in git."""
 
     #: the oldest first
     points: tuple[Step, ...]

@@ -135,7 +135,7 @@ def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
 
 
 def _facts(report: Report) -> dict[str, str]:
-    """What all reports of one run have in common."""
+    """The facts that all reports of one run share."""
     against = report["against"]
     return {**report["environment"], "against": against["commit"] if against else "-"}
 
@@ -176,7 +176,7 @@ def failures_in(
     strict: bool = False,
     allowed: frozenset[Cause] = frozenset(),
 ) -> list[str]:
-    """What fails a run with these results: "regressed t.py::test_a", tests first, then calls, budgets."""
+    """The results that fail a run: "regressed t.py::test_a", tests first, then calls, budgets."""
     found = [
         f"{entry['verdict']} {entry['nodeid']}" + (f" ({entry['cause']})" if entry["cause"] else "")
         for kind in ("tests", "traces")

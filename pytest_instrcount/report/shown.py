@@ -29,7 +29,7 @@ def find_tests(bundle: Bundle, wanted: str, path: Path) -> tuple[BundledTest, ..
 
 
 def show_command(path: Path | str) -> str:
-    """What prints a bundle again."""
+    """The command that prints a bundle again."""
     return f"python -m pytest_instrcount show {shlex.quote(printable(str(path)))}"
 
 

@@ -91,7 +91,7 @@ def _rows(tree: CallTree) -> Iterator[tuple[int, str, int]]:
 
 
 def _events(tree: CallTree) -> Iterator[Event]:
-    """What a function costs of its own comes before what it calls; what costs nothing is left out."""
+    """Put a function's own cost before its calls; leave out zero costs."""
     at = 0
     open_names: list[str] = []
     waiting: list[str] = []

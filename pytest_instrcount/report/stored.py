@@ -134,7 +134,7 @@ def _paths(tree: CallTree, above: Path) -> Iterator[Path]:
 
 
 def render_table_of_calls(table: CallTable, width: int = 80) -> list[str]:
-    """What a table of calls says, most calls first."""
+    """The lines of a table of calls, most calls first."""
     lines = [printable(table.nodeid), f"  {count(table.total)} calls"]
     most = sorted(table.calls.items(), key=lambda each: (-each[1], each[0]))
     lines += [cut_right(f"  {number:>9,}  {name}", width) for name, number in most[:MOST_BRANCHES]]

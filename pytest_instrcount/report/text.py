@@ -107,7 +107,7 @@ def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
 
 
 def run_notes(summary: RunSummary) -> tuple[str, ...]:
-    """What is to be said of the run beside its table.
+    """Notes about the run for below its table.
 
     >>> run_notes(RunSummary((), {}, notes=("gate skipped",)))
     ('gate skipped',)
@@ -123,7 +123,7 @@ def run_notes(summary: RunSummary) -> tuple[str, ...]:
 
 
 def render_totals(summary: RunSummary) -> str:
-    """How many tests have each verdict, in one line.
+    """The number of tests with each verdict, in one line.
 
     >>> render_totals(RunSummary((), {}))
     'instrcount: no test measured'

@@ -1,4 +1,4 @@
-"""What reports make of trees of Python functions: names of frames, numbers per call, and how many."""
+"""Trees of Python functions for reports: names of frames, numbers per call, and sizes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def with_notes_on_trees(summary: RunSummary, reports: Sequence[tuple[str, Path]]
 
 
 def notes_on_trees(kinds: Sequence[str], summary: RunSummary) -> tuple[str, ...]:
-    """What reports of these kinds lack, and why; empty if they have every tree.
+    """Trees that reports of these kinds lack, and why; empty if they have all.
 
     >>> notes_on_trees(["json"], RunSummary((), {}))
     ()

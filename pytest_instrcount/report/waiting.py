@@ -1,4 +1,4 @@
-"""What a test waits for whose counts differ, as its functions tell. Pure."""
+"""Guesses from its functions what a nondeterministic test waits for. Pure."""
 
 from __future__ import annotations
 

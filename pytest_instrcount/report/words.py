@@ -131,7 +131,7 @@ def detects_where(anywhere: Fraction | None, outside: Fraction | None) -> str:
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> str:
-    """How many there are of each verdict, in the order of `Verdict`, without zeros.
+    """The number of results for each verdict, in the order of `Verdict`, without zeros.
 
     >>> count_verdicts([Verdict.new, Verdict.unchanged, Verdict.new])
     '1 unchanged, 2 new'

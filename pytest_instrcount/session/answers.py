@@ -1,4 +1,4 @@
-"""What is asked of the zygote, and what its answers are worth: orders in, measurements out."""
+"""Orders for the zygote, and measurements from its answers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def measurement_of(nodeid: str, result: Answer, packages: Packages, valgrind: st
 
 
 def is_lost(answer: Answer | Problem) -> bool:
-    """Whether the dumps of a result are gone: somebody has emptied the folder of the run."""
+    """True if the dumps of a result are gone: somebody has emptied the folder of the run."""
     return not isinstance(answer, Problem) and not all(map(os.path.exists, answer["dumps"]))
 
 

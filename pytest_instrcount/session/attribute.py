@@ -1,4 +1,4 @@
-"""What tests are made of by Python function: asked of a zygote of its own, after all counts."""
+"""Trees by Python function: asked of a zygote of its own, after all counts."""
 
 from __future__ import annotations
 

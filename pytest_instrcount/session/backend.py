@@ -1,4 +1,4 @@
-"""What counts: Callgrind, byte code, or nothing at all where there is no Valgrind."""
+"""Chooses the backend: Callgrind, byte code, or none if there is no Valgrind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTHING = "nothing"
 
 
 def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
-    """What counts in this run, "callgrind" or ``BYTECODE``, and its settings; None if nothing does.
+    """The backend of this run, "callgrind" or ``BYTECODE``, and its settings; None if there is none.
 
     Raises pytest.UsageError for wrong settings, for ``auto`` that finds no Valgrind where a gate or
     an update is wanted, and for ``bytecode`` where it cannot be.

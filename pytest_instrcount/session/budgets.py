@@ -140,7 +140,7 @@ class Budgets:
         return mistakes
 
     def plans(self) -> tuple[Any, ...]:
-        """What `plan` has found, for the `adopt` of another process."""
+        """The result of `plan`, for `adopt` in another process."""
         families = [
             (family.function, family.allowed, family.members) for family in self._families.values()
         ]

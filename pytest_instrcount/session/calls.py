@@ -96,7 +96,7 @@ class TracedTests:
                     findings.note(f"{nodeid}: {each} [max-calls]")
 
     def _counted(self, nodeid: str, answer: Answer | Problem) -> TracedCount | str:
-        """What was counted, or why nothing was."""
+        """The counts, or why there are none."""
         if isinstance(answer, Problem):
             remedy = answer.remedy(shlex.quote(nodeid))
             parts = f"{answer.why} [{answer.slug}]", answer.detail, remedy and f"fix: {remedy}"
@@ -125,7 +125,7 @@ class TracedTests:
 
 
 def trace_facts(wish: TraceWish) -> dict[str, str]:
-    """What two call tables must share to be compared."""
+    """Facts that two comparable call tables share."""
     return {
         "implementation": platform.python_implementation(),
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""How old baselines are, and how far tests have grown since the last tag, each time within the limit."""
+"""The age of baselines, and the growth of tests since the last tag within the limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_READ = 100
 
 
 def age_and_drift(rulings: Rulings) -> list[str]:
-    """What git's log says of the baselines that a run compared with; nothing without git or its log."""
+    """The drift of the baselines that a run compared with, from git's log; empty without git."""
     store = rulings.store
     compared = [result for result in rulings.results.values() if result.delta is not None]
     tree = work_tree(store.folder)

@@ -1,4 +1,4 @@
-"""What a run has found out: each count as it comes, and the verdict on it."""
+"""Collects the findings of a run: each count as it comes, and its verdict."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Findings:
 
     @timed("compare")
     def attribute(self, nodeid: str, tree: CallTree) -> None:
-        """What a test is made of by Python function."""
+        """Store the tree of a test by Python function."""
         self.rulings.attribute(nodeid, tree)
         self.keeper.attributed(nodeid, tree)
 

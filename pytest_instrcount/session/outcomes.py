@@ -1,4 +1,4 @@
-"""What a test under Valgrind has answered: its reports, its count, and the verdict on that."""
+"""Takes the answer of a test under Valgrind: its reports, its count, and the verdict."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Outcomes:
 
 
 def _remarks_of(answer: Answer) -> list[str]:
-    """What is to be said with the verdict, whatever it is."""
+    """Remarks that go with the verdict, whatever it is."""
     remarks = list(answer["remarks"])
     if answer["offspring"] is not None:
         remarks.append(describe_offspring(answer["offspring"]))

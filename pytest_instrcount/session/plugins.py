@@ -82,7 +82,7 @@ def _refused(plugin: str, hook: str, why: str, fix: str) -> pytest.UsageError:
 
 
 def _without(plugin: str) -> str:
-    """What to type to do without a plugin; a conftest has its path for a name."""
+    """The option that disables a plugin; a conftest's name is its path."""
     if plugin.endswith("conftest.py"):
         return f"mend {os.path.relpath(plugin)}"
     return f"pytest -p no:{plugin}    (without that plugin)"

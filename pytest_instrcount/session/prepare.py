@@ -1,4 +1,4 @@
-"""What runs of several kinds begin with: Valgrind, the line at the top, the file for failures."""
+"""The beginning of several kinds of run: Valgrind, the header, the file for failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def find_valgrind(config: pytest.Config, settings: Settings) -> tuple[str, str]:
 
 
 def make_header(config: pytest.Config, valgrind: str) -> dict[str, str]:
-    """What the line says of a run under this version of Valgrind, as name -> value."""
+    """The header of a run under this version of Valgrind, as name -> value."""
     return {
         "valgrind": valgrind,
         "CPython": facts.python_version(),
@@ -27,7 +27,7 @@ def make_header(config: pytest.Config, valgrind: str) -> dict[str, str]:
 
 
 def make_bundler(config: pytest.Config, settings: Settings, valgrind: str) -> Bundler:
-    """What writes the bundle, if one is wanted. Raises InstrcountError "bundle-write"."""
+    """The writer of the bundle, if one is wanted. Raises InstrcountError "bundle-write"."""
     words = tuple(map(str, config.invocation_params.args))
     versions = {"valgrind": valgrind, "pytest": pytest.__version__}
     bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)

@@ -40,7 +40,7 @@ PYTHON_BASELINE = ".baseline.python.callgrind.out"
 
 
 def kept_path(folder: Path, nodeid: str, suffix: str) -> Path:
-    """Where a file of a test is kept.
+    """The path of a kept file of a test.
 
     >>> str(kept_path(Path("kept"), "tests/test_x.py::test_a", COUNTED))
     'kept/tests/test_x/test_a-3d491c41.callgrind.out'
@@ -120,7 +120,7 @@ class Keeper:
         return replace(result, detail=(*result.detail, *told))
 
     def notes(self) -> list[str]:
-        """What is to be said below the table."""
+        """Notes for below the table."""
         if self.folder is None or not self._kept:
             return []
         number = len(self._kept)

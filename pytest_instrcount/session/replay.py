@@ -1,4 +1,4 @@
-"""What a test child reported, told again to the pytest outside: reports, warnings, endings."""
+"""Replays reports, warnings and endings of a test process in the user's pytest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CAPTURED = ("Captured stdout", "Captured stderr")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a report says of a test beside the outcome; outlives the test, and can be sent."""
+    """The identity of a test in reports; outlives the test, and can be sent."""
 
     nodeid: str
     #: file, line counted from 0, and name, as pytest has them
@@ -64,7 +64,7 @@ def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, obje
 
 
 def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
-    """What would have been on the terminal at once: fixtures under --setup-show, output under -s."""
+    """Print what pytest would have shown at once: fixtures under --setup-show, output under -s."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if config.option.setupshow and shown and reporter is not None:
         reporter.write(shown)
@@ -131,7 +131,7 @@ def add_error(item: pytest.Item, reports: list[Any], text: str) -> list[Any]:
 
 
 def passed(reports: list[Any]) -> bool:
-    """Whether a test passed in all its phases; an expected failure did not."""
+    """True if a test passed in all its phases; an expected failure did not."""
     return all(report.passed and not hasattr(report, "wasxfail") for report in reports)
 
 

@@ -119,7 +119,7 @@ class Reporter:
         return self._summary
 
     def accept(self, nodeid: str) -> str:
-        """How one test is accepted: the command, or what to do where nothing is stored."""
+        """The command that accepts one test, or the advice if nothing is stored."""
         return ALLOW_MORE if self._settings.against else self._commands.accept(nodeid)
 
     def update_command(self) -> str:

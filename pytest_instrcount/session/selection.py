@@ -1,4 +1,4 @@
-"""What a run collected, and so which baselines have lost their test."""
+"""The tests that a run collected, and the baselines that have lost their test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, ski
 
 
 def is_measured(item: pytest.Item) -> bool:
-    """Whether a run with ``--instrcount`` counts instructions or calls of a test."""
+    """True if a run with ``--instrcount`` counts instructions or calls of a test."""
     return item.get_closest_marker("instrcount") is not None or is_traced(item)
 
 
@@ -76,7 +76,7 @@ class Selection:
         self._deselected |= self._collected - present - self._ignored
 
     def facts(self) -> dict[str, frozenset[str]]:
-        """What a run knows of its tests, by name; ids."""
+        """Sets of node ids that a run knows, by name."""
         return {name: frozenset(getattr(self, f"_{name}")) for name in _FACTS}
 
     def learn(self, facts: Mapping[str, frozenset[str]]) -> None:
@@ -134,12 +134,12 @@ class Selection:
         return ""
 
     def knows_all(self) -> bool:
-        """Whether no test was left out of the files of this run that it would have measured."""
+        """True if no test was left out of the files of this run that it would have measured."""
         by_name = self._partial_arguments() or self._by_last_failure()
         return not (by_name or self._deselected or self._broken)
 
     def _by_last_failure(self) -> bool:
-        """Whether --lf leaves tests out: it does not say which."""
+        """True if --lf leaves tests out: it does not say which."""
         return bool(getattr(self._config.option, "lf", False))
 
     def _partial_arguments(self) -> bool:

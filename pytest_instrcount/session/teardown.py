@@ -1,4 +1,4 @@
-"""What runs of several kinds end with: a test's fixtures, and tests that are cut short."""
+"""The end of several kinds of run: a test's fixtures, and tests that are cut short."""
 
 from __future__ import annotations
 

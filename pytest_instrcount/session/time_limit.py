@@ -1,4 +1,4 @@
-"""How long a traced test may take where it runs in pytest's own process: as long as elsewhere."""
+"""The time limit of a traced test that runs in pytest's own process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PhaseLimits:
 
 
 def _is_free() -> bool:
-    """Whether nobody has a use for SIGALRM, and this is the thread that could have."""
+    """True in the main thread if SIGALRM is unused."""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL

@@ -60,7 +60,7 @@ class Accounting:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Where others run the tests, all of it is spent waiting for them."""
+        """If other processes run the tests, all time is spent waiting for them."""
         if not self._waits_for:
             return (yield)
         with phase(self._waits_for):

@@ -42,7 +42,7 @@ def outcome_of(reports: Sequence[Any]) -> str:
 
 
 def why_skipped(reports: Sequence[Any]) -> str:
-    """What a skipped test has said."""
+    """The reason of a skipped test."""
     for report in reports:
         if hasattr(report, "wasxfail"):
             return str(report.wasxfail).removeprefix("reason: ")
@@ -95,7 +95,7 @@ def settle_left(
 
 
 def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
-    """What fails a run: only a ``whole`` one, which knows all tests, judges what is stale."""
+    """Results that fail a run: stale ones only in a ``whole`` run, which knows all tests."""
     return [each for each in failing if whole or each.verdict is not Verdict.stale]
 
 
@@ -111,6 +111,6 @@ def settle_remarks(findings: Findings) -> None:
 
 
 def place_of(findings: Findings, nodeid: str) -> replay.Place:
-    """Where a test stands, or stood."""
+    """The location of a test, present or former."""
     file, _, name = nodeid.partition("::")
     return findings.places.get(nodeid) or replay.Place(nodeid, (file, None, name), ())

@@ -28,7 +28,7 @@ from pytest_instrcount.host import patience
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a test finds around it, apart from what pytest was told."""
+    """The environment of a test, apart from pytest's options."""
 
     #: ``sys.path`` before pytest and its plugins add to it
     sys_path: Sequence[str]
@@ -90,7 +90,7 @@ def start_zygote(
 
 
 def has_ini(config: pytest.Config, name: str) -> bool:
-    """Whether pytest or a plugin declares an ini setting of this name."""
+    """True if pytest or a plugin declares an ini setting of this name."""
     try:
         config.getini(name)
     except (ValueError, KeyError):

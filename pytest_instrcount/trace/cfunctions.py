@@ -46,7 +46,7 @@ class CFunctions:
         self._pinned: list[type] = []
 
     def find(self, called: object) -> CFunction | None:
-        """What a call of this object is, if it is C."""
+        """Describe a call of this object if it is implemented in C."""
         if isinstance(called, MethodType):
             called = called.__func__
         if isinstance(called, BuiltinFunctionType):

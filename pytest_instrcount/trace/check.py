@@ -42,7 +42,7 @@ def _follows(timeline: Timeline, row: int) -> bool:
 
 
 def _nests(timeline: Timeline, row: int, above: int) -> bool:
-    """Whether the parent is open, on this track, and encloses the row; ``above`` was the last."""
+    """True if the parent is open, on this track, and encloses the row; ``above`` was the last."""
     parent = timeline.parent[row]
     if not -1 <= parent < row:
         return False

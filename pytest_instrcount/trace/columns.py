@@ -12,7 +12,7 @@ Kind = Literal["python", "c", "type"]
 
 
 class Flag(enum.IntFlag):
-    """How a row was entered and left; none for a call that simply returned."""
+    """Flags for the way a row was entered and left; none for a call that simply returned."""
 
     #: on the stack before the trace began: shown, not counted
     START_FRAME = 1
@@ -37,7 +37,7 @@ class Flag(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What was called: a function, wherever it was called from.
+    """A called function, wherever it was called from.
 
     >>> Key("python", "json", "loads", "json/__init__.py", 299).name
     'json.loads'
@@ -102,7 +102,7 @@ class RecognizedObject:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a row stands for after folding: all calls of one function in one calling context."""
+    """A row after folding: all calls of one function in one calling context."""
 
     calls: int
     resumes: int
@@ -114,7 +114,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class ReplayStats:
-    """What a trace went through: nothing here is an error."""
+    """Facts about a trace; none of them is an error."""
 
     #: "monitoring" or "setprofile"
     backend: str
@@ -140,7 +140,7 @@ LEFT_BY_ERROR = int(Flag.ERROR)
 
 
 class CountedRows:
-    """What a row of columns counts as: itself, or all that was folded into it."""
+    """The weight of a row: itself, or everything folded into it."""
 
     __slots__ = ()
 
@@ -148,19 +148,19 @@ class CountedRows:
     folded: Mapping[int, Folded]
 
     def calls(self, row: int) -> int:
-        """How many calls a row stands for: 1, or 0 for a resume or a start frame."""
+        """The number of calls in a row: 1, or 0 for a resume or a start frame."""
         if self.folded and row in self.folded:
             return self.folded[row].calls
         return 0 if self.flags[row] & NOT_A_CALL else 1
 
     def resumes(self, row: int) -> int:
-        """How many resumes of a generator or coroutine a row stands for."""
+        """The number of generator and coroutine resumes in a row."""
         if self.folded and row in self.folded:
             return self.folded[row].resumes
         return 1 if self.flags[row] & RESUMED else 0
 
     def errors(self, row: int) -> int:
-        """How many of its calls and resumes were left by an exception."""
+        """The number of its calls and resumes that ended with an exception."""
         if self.folded and row in self.folded:
             return self.folded[row].errors
         return 1 if self.flags[row] & LEFT_BY_ERROR else 0

@@ -1,4 +1,4 @@
-"""What holds of every trace, whatever was recorded; as code, for the tests."""
+"""Invariants of every trace, as code for the tests."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ def transparent(func: F) -> F:
 
 
 def is_own(code: CodeType) -> bool:
-    """Whether it is code of this package."""
+    """True if it is code of this package."""
     return code.co_filename.startswith(_HERE)
 
 
 def is_transparent(code: CodeType) -> bool:
-    """Whether it is a function that was marked so."""
+    """True if it is a function that was marked so."""
     return id(code) in _TRANSPARENT

@@ -1,4 +1,4 @@
-"""What both backends share: streams by thread, the frames they begin with, the bound, the conflict."""
+"""The part shared by both backends: streams by thread, start frames, the bound, conflicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Wishes(Protocol):
 
     @property
     def start_frames(self) -> int:
-        """How deep to look at the stack at the start."""
+        """The depth to which the stack is inspected at the start."""
 
     @property
     def max_events(self) -> int:
@@ -92,7 +92,7 @@ class Recorder:
             self._leave_greenlets()
 
     def recording(self) -> Recording:
-        """What was recorded, and when."""
+        """The recording, and its start and end."""
         return Recording(
             self.backend, self.timed, tuple(self._streams), self._started_ns, self._stopped_ns
         )
@@ -115,12 +115,12 @@ class Recorder:
 
     @property
     def _most(self) -> int:
-        """How long the list of one stream may become; a half of what is in it may be marks."""
+        """The maximum length of one stream's list; up to half of its items may be marks."""
         return max(64, self._wishes.max_events * 3 // 2 // max(1, len(self._streams)))
 
     @property
     def _pace(self) -> int:
-        """How many exits go by between two looks at that length: a look costs as much as an exit."""
+        """The number of exits between two checks of that length: a check costs as much as an exit."""
         return max(16, min(4096, self._most // 4))
 
     def _open_stream(self, frame: FrameType | None) -> Stream:

@@ -218,7 +218,7 @@ class Rows:
 
 
 def _place(number: int, top: int, function: object, *, started: bool) -> int:
-    """What to put on the stack for a function that is not simply shown; or the row of its caller."""
+    """The stack entry for a function that is not simply shown; or the row of its caller."""
     if number == BOOTSTRAP:
         return _RUN_ONLY if top in (_GROUND, _RUN_ONLY) else _HIDE
     if number < 0 and not started:

@@ -157,7 +157,7 @@ class _Instructions:
 
 class _Entry(_Instructions):
     def mark(self, frame: FrameType) -> Mark | None:
-        """How a generator is entered; None for its start."""
+        """The way a generator is entered; None for its start."""
         text, first, _ = self.of(frame.f_code)
         at = frame.f_lasti
         if at <= first:
@@ -168,7 +168,7 @@ class _Entry(_Instructions):
 
 class _Exit(_Instructions):
     def mark(self, frame: FrameType, value: object) -> Mark:
-        """How a frame is left."""
+        """The way a frame is left."""
         text, first, _ = self.of(frame.f_code)
         at = frame.f_lasti
         if at < first or at < 0:

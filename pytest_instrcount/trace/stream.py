@@ -1,4 +1,4 @@
-"""What a backend records: per thread, a list of what was entered and left, and a clock's readings.
+"""The stream of a backend: for each thread, entries, exits and clock readings in one list.
 
 The grammar of ``Stream.objs``, one record after the other:
 

@@ -1,4 +1,4 @@
-"""What follows from the columns of a timeline: children, and what is left without them."""
+"""Values derived from the columns of a timeline: children, and a node's own share without them."""
 
 from __future__ import annotations
 

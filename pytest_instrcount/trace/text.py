@@ -16,7 +16,7 @@ _HEADING = "in other threads and greenlets:"
 
 @dataclass(frozen=True, slots=True)
 class Prune:
-    """What becomes of functions that a pattern matches; of several rules, the first one counts.
+    """A rule for functions that a pattern matches; the first matching rule applies.
 
     "drop" leaves them out with all that they call, "splice" shows what they call in their place,
     "keep" shows them whatever later rules say.
@@ -82,7 +82,7 @@ def _lines(
 
 
 def _below(tree: ContextTree, marker: str | None) -> list[int]:
-    """Where to begin: below the frames that a marker matches; nowhere, if it matches none."""
+    """The nodes to begin with: those below frames that the marker matches."""
     below: list[int] = []
     pending = list(reversed(list(tree.roots()))) if marker else []
     while pending:

@@ -1,4 +1,4 @@
-"""What was recorded, as columns: one row per call or range, parents before their children."""
+"""A recording as columns: one row per call or range, parents before their children."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What an event is an event of: a function, or a range of that name.
+    """The subject of an event: a function, or a range of that name.
 
     >>> Label("json.loads", "python", "json/__init__.py", 299).location
     'json/__init__.py(299): json.loads'
@@ -76,7 +76,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What only some events have."""
+    """Optional fields of an event."""
 
     #: track on which the range ended, if it is another one
     end_track: int | None = None
@@ -105,7 +105,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class MemorySample:
-    """How many traced bytes were in use at a time."""
+    """The number of traced bytes in use at a time."""
 
     at_ns: int
     in_use: int
@@ -125,7 +125,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was asked for: an export of anything else is an error."""
+    """The requested contents: exporting anything else is an error."""
 
     shapes: bool = False
     stack: bool = False

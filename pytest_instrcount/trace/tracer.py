@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What is recorded, and how."""
+    """Settings of a recording."""
 
     #: "counts" reads no clock; "tree" reads one at each event
     mode: Literal["counts", "tree"] = "counts"

@@ -26,7 +26,7 @@ class Node:
 
     @property
     def key(self) -> Key:
-        """What was called."""
+        """The function that was called."""
         columns = self.tree.columns
         return columns.keys[columns.key[self.row]]
 
@@ -37,12 +37,12 @@ class Node:
 
     @property
     def flags(self) -> Flag:
-        """How it was entered and left."""
+        """The way it was entered and left."""
         return Flag(self.tree.columns.flags[self.row])
 
     @property
     def thread(self) -> Thread:
-        """Where it ran."""
+        """The thread and task in which it ran."""
         columns = self.tree.columns
         return columns.threads[columns.thread[self.row]]
 
@@ -64,7 +64,7 @@ class Node:
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """What it called, in start order."""
+        """Its calls, in start order."""
         return tuple(Node(self.tree, row) for row in self.tree.children_of(self.row))
 
     @property
@@ -94,7 +94,7 @@ class Calls(int):
 
 
 class Tree:
-    """What was called, by whom, in which order.
+    """The calls of a trace as a tree, in order.
 
     >>> from pytest_instrcount.trace.tracer import trace_call, TraceOptions
     >>> import json
@@ -135,7 +135,7 @@ class Tree:
 
     @property
     def roots(self) -> tuple[Node, ...]:
-        """What nobody called in the trace."""
+        """Roots: calls without a caller in the trace."""
         return tuple(Node(self, row) for row in self.children_of(-1))
 
     def walk(self) -> Iterator[Node]:
@@ -148,14 +148,14 @@ class Tree:
         return tuple(Node(self, row) for row, key in enumerate(self.columns.key) if key in wanted)
 
     def calls(self, pattern: str = "*") -> Calls:
-        """How often what a pattern matches was called; a generator is called when it starts."""
+        """The number of calls of functions that match a pattern; a generator is called when it starts."""
         wanted = self._matching(pattern)
         calls = self.columns.calls
         number = sum(calls(row) for row, key in enumerate(self.columns.key) if key in wanted)
         return Calls.of(number, self, pattern)
 
     def resumes(self, pattern: str = "*") -> int:
-        """How often generators and coroutines that a pattern matches went on."""
+        """The number of times that matching generators and coroutines were resumed."""
         wanted = self._matching(pattern)
         resumes = self.columns.resumes
         return sum(resumes(row) for row, key in enumerate(self.columns.key) if key in wanted)

@@ -80,7 +80,7 @@ class Instructions:
         _monitoring.set_events(self._tool, 0)
 
     def take(self) -> Profile:
-        """What was counted since the last time, by function."""
+        """The counts since the last call, by function."""
         rows: dict[str, Row] = {}
         for address, ir in self._ir.items():
             code = self._codes[address]
@@ -188,7 +188,7 @@ class BytecodeCounter(CallCounter):
         apart: bool = False,
         once: bool = False,
     ) -> Generator[Step, None, None]:
-        """What to repeat: uncounted, then counted, and once more; the collector rests meanwhile."""
+        """Steps of a repetition: uncounted, then counted twice; the garbage collector is off meanwhile."""
         wishes = (warmup, self._warmup, WARMUP), (calls, self._calls, CALLS)
         warmup, calls = (next(each for each in row if each is not None) for row in wishes)
         repeat_here()

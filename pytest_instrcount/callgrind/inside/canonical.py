@@ -179,5 +179,5 @@ def canonical_args(plugins: list[str], rootdir: Path) -> list[str]:
 
 
 def presentation(option: Mapping[str, Any]) -> dict[str, Any]:
-    """How the user wants a failure to look."""
+    """The user's options for the presentation of failures."""
     return {name: option[name] for name in PRESENTATION_OPTIONS if name in option}

@@ -37,7 +37,7 @@ _SWITCH_WARM_UP = 20
 
 
 class Trampolines(Protocol):
-    """What tells Python functions apart (``callgrind.trampolines``)."""
+    """Gives Python functions frames of their own (``callgrind.trampolines``)."""
 
     def learn(self) -> AbstractContextManager[None]:
         """Around one repetition: what it calls is what is told apart."""
@@ -165,7 +165,7 @@ class Counter(CallCounter):
         anew: bool = False,
         once: bool = False,
     ) -> Generator[Step, None, None]:
-        """What is to be repeated, one after the other. ``warmup`` and ``calls`` are what the test insists on.
+        """Steps of a repetition. ``warmup`` and ``calls`` are the numbers that the test itself sets.
 
         Leaves dumps of all counted calls in one, or of each in one of its own if other code runs
         between them (``apart``: Callgrind counts calls even while it collects no cost); and of

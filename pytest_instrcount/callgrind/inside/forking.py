@@ -44,7 +44,7 @@ def process_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a process has of the supervisor: a channel, and the socket on which children get theirs."""
+    """A process's connection to the supervisor: a channel, and the socket on which children get theirs."""
 
     channel: Channel
     hand: socket.socket
@@ -103,7 +103,7 @@ def serve(line: Line) -> Line:
 
 
 def positions() -> list[int]:
-    """Where the next output goes in the files that capture it; -1 where it is no file."""
+    """Positions of stdout and stderr in the files that capture them; -1 for anything but a file."""
     found = []
     for descriptor in (1, 2):
         try:

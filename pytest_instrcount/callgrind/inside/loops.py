@@ -111,7 +111,7 @@ def steady_loops() -> None:
 
 
 def find_pause() -> Callable[[], Awaitable[object]]:
-    """What gives the running event loop one turn: of trio, of asyncio, or of none that is known."""
+    """Find a function that gives the running event loop one turn: of trio, asyncio, or neither."""
     trio: Any = sys.modules.get("trio")
     if trio is not None:
         with suppress(RuntimeError):

@@ -237,7 +237,7 @@ class Zygote:
 
 
 def threads_alive() -> Threads:
-    """How many there are, and of more than one who the others are."""
+    """The number of threads and, if there is more than one, a description of the others."""
     number = thread_count()
     if number == 1:
         return {"threads": 1, "started": []}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 def waited_for() -> tuple[int, int, int]:
-    """What all processes have used that this one has waited for; it grows by each."""
+    """Resources used by all children that this process has waited for; it grows with each."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_minflt, used.ru_nvcsw, used.ru_nivcsw
 
@@ -38,7 +38,7 @@ class Starts:
 
     @property
     def number(self) -> int:
-        """How many processes were started; 0 if none of the ways was one that Python tells of."""
+        """The number of processes started; 0 if Python reported none of them."""
         found = self._found
         # subprocess tells of itself, and then of what it spawns by
         spawned = max(found["subprocess.Popen"], found["os.posix_spawn"])
@@ -46,7 +46,7 @@ class Starts:
 
 
 def describe_offspring(number: int) -> str:
-    """What a verdict says of them.
+    """The text about them in a verdict.
 
     >>> describe_offspring(1), describe_offspring(0)
     ('1 process of its own, not counted', 'processes of its own, not counted')

@@ -135,7 +135,7 @@ class Repeater:
         )
 
     def _is_indifferent(self, fixture: str) -> bool:
-        """Whether a fixture is there for others, and the test does not ask for it."""
+        """True if a fixture is there for others, and the test does not ask for it."""
         asked = fixture_info(self.item)
         found = asked.name2fixturedefs.get(fixture, ())
         modules = [each.func.__module__ for each in found]

@@ -1,4 +1,4 @@
-"""What of a report is sent: texts and values of a length that JSON can be made of here."""
+"""Shortens reports before they are sent: converting long texts to JSON is slow under Valgrind."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def top_level_modules(start: int) -> list[str]:
 
 
 def print_nowhere() -> None:
-    """What is printed from now on has been printed once, and kept."""
+    """Discard output from here on: it has been printed once, and kept."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):

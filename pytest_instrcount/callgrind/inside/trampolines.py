@@ -176,7 +176,7 @@ class EvaluatorTrampolines:
 
 
 def make_trampolines(folder: str) -> PerfTrampolines | EvaluatorTrampolines:
-    """What this interpreter has; maps of ours are written into ``folder``."""
+    """The trampolines that this interpreter has; our own maps are written into ``folder``."""
     return PerfTrampolines() if sys.version_info >= (3, 12) else EvaluatorTrampolines(folder)
 
 

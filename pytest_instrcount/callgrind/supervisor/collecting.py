@@ -78,7 +78,7 @@ class Files:
         return [each for each in (*self.open.values(), *self.alone) if each.collected is None]
 
     def has(self, test: Test, file: FileChild) -> bool:
-        """Whether a test was found in its file; if not, its problem is given."""
+        """True if a test was found in its file; if not, its problem is given."""
         assert file.collected is not None
         nodeid, place = test.order.nodeid, self.state.place
         if nodeid in file.ids:
@@ -161,7 +161,7 @@ class Files:
             self.state.give_problem(test, text, words, slug=slug)
 
     def _take_last_words(self, file: FileChild) -> str:
-        """What Valgrind said of the process of a file, and where its import was."""
+        """The last messages of Valgrind about a file's process, and where its import was."""
         path = self.state.words(child_name(file.key[0]))
         said = file.valgrind.said_of(file.parent.pid)
         said += where_it_was(unaborted(read_lines(path), file.why))
@@ -183,7 +183,7 @@ class Files:
         return file
 
     def _take(self, file: FileChild) -> None:
-        """What the process of a file says: which tests there are."""
+        """Read a message of a file's process: the tests that it has collected."""
         message: FromFile | None = next_message(file.parent.channel)
         if message is None:
             return
@@ -208,7 +208,7 @@ class Files:
             self.close(file)
 
     def _may_import_again(self, file: FileChild) -> bool:
-        """Whether a file is imported once more: its process was killed, which is somebody's doing."""
+        """True if a file is imported once more: its process was killed, which is somebody's doing."""
         if file.only is not None:
             return self.state.put_again(file.only)
         self._killed[file.key] += 1

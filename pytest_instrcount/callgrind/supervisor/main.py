@@ -109,7 +109,7 @@ class Supervisor:
         return events
 
     def limited(self) -> list[Run | Starting | FileChild]:
-        """What has a deadline."""
+        """Everything that has a deadline."""
         return [*self.runs.current, *self.zygotes.starting, *self.files.collecting()]
 
     def enforce_deadlines(self) -> None:
@@ -164,7 +164,7 @@ class Supervisor:
         self.files.close_idle()
 
     def busy(self) -> int:
-        """How many processes are at work."""
+        """The number of processes at work."""
         starting = sum(
             start.only is not None or start.number > 0 for start in self.zygotes.starting
         )

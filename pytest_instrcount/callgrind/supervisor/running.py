@@ -183,7 +183,7 @@ class Runs:
         state.outbox.send(message)
 
     def _last_words(self, run: Run) -> str:
-        """What Valgrind said of a test's process, and where the test was."""
+        """The last messages of Valgrind about a test's process, and where the test was."""
         words = unaborted(read_lines(self.state.words(run.child)), run.timed_out)
         return "\n".join([*run.file.valgrind.said_of(run.pid), *where_it_was(words)])
 

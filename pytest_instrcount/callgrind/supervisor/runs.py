@@ -1,4 +1,4 @@
-"""What the supervisor has in hand: tests, the processes that they run in, and what those say."""
+"""Records of the supervisor: tests, the processes that run them, and their messages."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Test:
 
     @property
     def alone(self) -> bool:
-        """Whether it needs a process of its own."""
+        """True if it needs a process of its own."""
         return self.threads or self.order.isolation == "process"
 
 
@@ -200,7 +200,7 @@ class Run:
             self.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
 
     def spans(self) -> list[tuple[str, float, float]]:
-        """What it did from when to when, by its messages; and, behind a pilot, by its dumps."""
+        """Time spans of its phases, from its messages and, after a pilot, its dumps."""
         begin, end = self.times["started"], time.monotonic()
         first, last = self.times.get("pilot", end), self.times.get("counted", end)
         found = [("fixtures", begin, first), ("fixtures", last, end)]
@@ -228,7 +228,7 @@ class Run:
 
     @property
     def has_all_dumps(self) -> bool:
-        """Whether all that it counted is there: the disk may have been full, or its folder deleted."""
+        """True if all that it counted is there: the disk may have been full, or its folder deleted."""
         whole = [path for path in self.counted_dumps if is_whole(Path(path))]
         return len(whole) == len(self.wanted_dumps)
 
@@ -265,7 +265,7 @@ class Starting:
 
 
 def seconds_at_work(pid: int) -> float | None:
-    """How long a process has run, and stood in line for a processor; None where the kernel counts neither."""
+    """Seconds for which a process ran or waited for a processor; None if the kernel does not count these."""
     try:
         running, in_line, _ = Path("/proc", str(pid), "schedstat").read_text().split()
         return (int(running) + int(in_line)) / 1e9
@@ -274,14 +274,14 @@ def seconds_at_work(pid: int) -> float | None:
 
 
 def is_late(each: Starting | FileChild, now: float) -> bool:
-    """Whether its time is over, with all that a slow machine is given, and on ``deadline``."""
+    """True if its time is over, with all that a slow machine is given, and on ``deadline``."""
     if each.deadline <= now and not (isinstance(each, FileChild) and each.why):
         each.deadline += each.patience.more()
     return each.deadline <= now
 
 
 def is_whole(dump: Path) -> bool:
-    """Whether a dump has its last line; what is before it is looked at when it is read."""
+    """True if a dump has its last line; what is before it is looked at when it is read."""
     try:
         with dump.open("rb") as file:
             file.seek(max(0, dump.stat().st_size - _TAIL_BYTES))
@@ -291,7 +291,7 @@ def is_whole(dump: Path) -> bool:
 
 
 def child_name(name: str, layout: int = 0) -> str:
-    """What a child is called: the same in every run, since tests may put it into paths and names.
+    """The name of a child: the same in every run, since tests may use it in paths and names.
 
     Other layouts have others: they run side by side.
     """

@@ -1,4 +1,4 @@
-"""What becomes of a test whose process is gone: its result, a problem, or another try."""
+"""Decides the outcome of a test whose process has ended: its result, a problem, or another attempt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ended:
     writes_byte_code: bool
 
     def message(self) -> Decision:
-        """What pytest is told, or `AGAIN`."""
+        """The message to pytest, or `AGAIN`."""
         for rule in _RULES:
             found = rule(self)
             if found is not None:
@@ -61,7 +61,7 @@ class Ended:
         return AGAIN
 
     def _was_disturbed(self) -> Decision | None:
-        """What it wrote is gone, or it could not write."""
+        """Its output is lost, or it could not write."""
         return self._again() if self.run.disturbed and self._may_try else None
 
     def _is_late(self) -> Decision | None:
@@ -162,7 +162,7 @@ def _answer(run: Run, result: EndedResult) -> Answer:
 
 
 def _has_passed(run: Run) -> bool:
-    """Whether a test has passed in all its phases, and was counted."""
+    """True if a test has passed in all its phases, and was counted."""
     result = run.result
     if result is None or result["kind"] != "result" or run.counted is None or run.problem:
         return False

@@ -110,7 +110,7 @@ class Zygotes:
             each.end()
 
     def _take(self, start: Starting) -> None:
-        """What a process on its way says: that it is ready, or why it is not."""
+        """Read a message of a starting process: it is ready, or it says why not."""
         valgrind, state = start.valgrind, self.state
         message: FromZygote | None = next_message(valgrind.parent.channel)
         if message is None:
@@ -155,7 +155,7 @@ class Zygotes:
             self.state.give_problem(start.only, f"no process of its own could be started: {text}")
 
     def _may_start_again(self, start: Starting) -> bool:
-        """Whether a process that was killed on its way is started once more: it is not Valgrind's doing."""
+        """True if a process that was killed on its way is started once more: it is not Valgrind's doing."""
         if start.only is not None:
             return self.state.put_again(start.only)
         self._deaths[start.number] += 1

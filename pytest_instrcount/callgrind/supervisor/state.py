@@ -1,4 +1,4 @@
-"""What all parts of the supervisor use."""
+"""State that all parts of the supervisor share."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class State:
 
     @property
     def place(self) -> str:
-        """Where the tests run, in words."""
+        """The place where tests run, in words."""
         return self.setup.place
 
     @property
     def writes_byte_code(self) -> bool:
-        """Whether byte code that is missing is written."""
+        """True if byte code that is missing is written."""
         return not self.setup.dont_write_bytecode
 
     def words(self, child: str) -> Path:
-        """Where a child's faulthandler writes."""
+        """The file to which a child's faulthandler writes."""
         return self.folder / "dumps" / f"words.{child}"
 
     def listen(self, source: Channel | int, answer: Callable[[], None]) -> None:
@@ -114,7 +114,7 @@ class State:
 
 
 def next_message(channel: Channel) -> Any:
-    """What has arrived on a channel that is ready to be read: a message, or a part of one (None).
+    """Read from a channel that is ready: returns a message, or None for an incomplete one.
 
     A greeting is passed over. A channel that is closed, or on which something else came, gives a
     message of kind ``gone``.

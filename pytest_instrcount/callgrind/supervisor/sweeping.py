@@ -1,4 +1,4 @@
-"""What tests have left behind, processes and files: swept once nobody can need it.
+"""Sweeps processes and files that tests have left behind, once nothing can need them.
 
 Nothing says whose such a thing is, but when it came is known. What came while one of our processes
 could make it, and that process still runs, may be needed.
@@ -80,6 +80,6 @@ class Sweeper:
         return self._may_be_needed((start, start))
 
     def _may_be_needed(self, made: Span) -> bool:
-        """Whether what was made then may be of a process that still runs."""
+        """True if what was made then may be of a process that still runs."""
         after, by = made
         return any(first <= by and after <= last for first, last in self._spans.values())

@@ -77,7 +77,7 @@ class Waiting:
         return [test for _, test in sorted(found)]
 
     def wants(self, key: FileKey) -> bool:
-        """Whether a test waits for a fork of this file's child."""
+        """True if a test waits for a fork of this file's child."""
         return (key, False) in self._lines
 
     def _note(self, line: Line) -> None:

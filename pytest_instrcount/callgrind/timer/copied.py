@@ -1,4 +1,4 @@
-"""What a statement may be given: values of which a copy, made in another process, is as good."""
+"""Values that a statement may be given: those that can be copied to another process."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class CopyIfCallgrind:
 
     @property
     def setup(self) -> str | None:
-        """What is run in the other process before the value is loaded there."""
+        """Code that the other process runs before it loads the value."""
         return self._setup
 
     @property
     def kind(self) -> str:
-        """How it travels: "plain", "torch" or "torch_jit"."""
+        """The form in which it is sent: "plain", "torch" or "torch_jit"."""
         return self._kind
 
     def __repr__(self) -> str:

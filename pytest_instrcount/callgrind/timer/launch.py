@@ -57,7 +57,7 @@ class Launch:
 
     @property
     def ours(self) -> bool:
-        """Whether this process started it; a fork of that one must let it be."""
+        """True if this process started it; a fork of that one must let it be."""
         return self._owner == os.getpid()
 
     @property
@@ -135,7 +135,7 @@ class Launch:
         os.close(self._scratch.lock)
 
     def died(self, status: int) -> InstrcountError:
-        """What to raise when a process ended before it had counted; ``status`` as of waitpid()."""
+        """The error for a process that ended before it had counted; ``status`` as of waitpid()."""
         soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         return InstrcountError(
             "process-died",
@@ -167,7 +167,7 @@ def _take_pair(paths: list[Path]) -> list[Path]:
 
 
 def out_of_time(seconds: float) -> InstrcountError:
-    """What to raise when a statement does not end."""
+    """The error for a statement that does not end."""
     return InstrcountError(
         "timeout",
         f"the statement did not end within {seconds:g} s under Valgrind",

@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a process under Valgrind is started with; statements that share it can share one."""
+    """The environment of a process under Valgrind; statements that share it can share a process."""
 
     valgrind: str
     executable: str

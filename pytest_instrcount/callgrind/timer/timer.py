@@ -238,7 +238,7 @@ class Timer:
 
 
 def has_debug_symbols(profile: Profile) -> bool:
-    """Whether the source files of most of what was counted are known.
+    """True if the source files of most of what was counted are known.
 
     >>> from pytest_instrcount.counts.profile import Row
     >>> has_debug_symbols(Profile(9, {"a.c:f": Row(6, 1), "???:0x51f6f0 [python3]": Row(3, 1)}))

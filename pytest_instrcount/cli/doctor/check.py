@@ -1,4 +1,4 @@
-"""What the doctor says of one thing, and how that is printed. Pure."""
+"""Findings of the doctor, and how they are printed. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Check:
 
     @classmethod
     def failed(cls, name: str, error: InstrcountError) -> Check:
-        """What an error of ours says."""
+        """The finding for one of our errors."""
         return cls(name, "fail", f"{error.why} [{error.slug}]", error.fix)
 
 
@@ -55,7 +55,7 @@ def render_checks(checks: Iterable[Check], width: int) -> list[str]:
 
 
 def render_end(checks: Sequence[Check]) -> str:
-    """How many checks there are of each state.
+    """The number of checks with each state.
 
     >>> render_end([Check("a", "ok", "is there"), Check("b", "fail", "is not")])
     'doctor: 1 ok, 1 fail'

@@ -41,7 +41,7 @@ _CLUES = tuple(
 
 
 def find_clues(names: Iterable[str]) -> list[tuple[str, str, str]]:
-    """What the names say: what it is, the first function that says so, and what helps.
+    """Interpret function names: the cause, the first function that shows it, and the remedy.
 
     >>> find_clues(["timemodule.c:time_time", "ceval.c:eval"])[0][:2]
     ('it reads the clock', 'timemodule.c:time_time')

@@ -1,4 +1,4 @@
-"""What leaks into the count of one test: counted again, and under one change after another."""
+"""Finds what leaks into the count of one test, by counting it under one change after another."""
 
 from __future__ import annotations
 

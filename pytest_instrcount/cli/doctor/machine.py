@@ -130,7 +130,7 @@ def check_valgrind(project: Project) -> Iterator[Check]:
 
 
 def check_start(project: Project, valgrind: str) -> Check:
-    """Whether pytest starts under Callgrind: with the plugins and the conftest of the project, as in a run."""
+    """True if pytest starts under Callgrind: with the plugins and the conftest of the project, as in a run."""
     here = Surroundings.here(project.config, STARTED_WITH)
     try:
         zygote = start_zygote(project.config, project.settings, valgrind, here, 1)
@@ -173,7 +173,7 @@ def check_scratch(disk_usage: Callable[[str], tuple[int, int, int]]) -> Check:
 
 
 def check_cores() -> Check:
-    """How much is measured at a time."""
+    """Check how many tests are measured at a time."""
     number = facts.core_count()
     return Check("cores", "ok", f"{number}: so many tests are measured at a time")
 
@@ -201,7 +201,7 @@ def check_environment(let_through: tuple[str, ...], environment: Mapping[str, st
 
 
 def check_ci(*, ci: bool, missing_fails: bool) -> Check:
-    """What the variable CI changes."""
+    """Report what the variable CI changes."""
     if not ci:
         return Check("CI", "ok", "CI is not set: a test without a baseline is a note")
     what = "fails" if missing_fails else "is a note, as you have set"
@@ -247,7 +247,7 @@ def check_baselines(project: Project) -> Iterator[Check]:
 
 
 def is_ignored(folder: Path) -> bool:
-    """Whether git leaves a folder out; False where there is no git, or no work tree."""
+    """True if git leaves a folder out; False where there is no git, or no work tree."""
     tree = work_tree(folder.parent)
     if tree is None:
         return False
@@ -259,7 +259,7 @@ def is_ignored(folder: Path) -> bool:
 
 
 def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:
-    """Whether the baselines of this environment were made in one like this."""
+    """True if the baselines of this environment were made in one like this."""
     reasons: dict[str, int] = {}
     unreadable: list[str] = []
     same = 0

@@ -1,4 +1,4 @@
-"""What pytest knows of a project: its settings, its plugins, the tests of a file. Nothing is run."""
+"""Facts about a project from pytest: its settings, its plugins, the tests of a file. Nothing is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a program says the names of its functions. Pure but for reading its file."""
+"""Tells whether a program has symbols. Pure but for reading its file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def interpreter_file() -> Path:
 
 
 def has_symbols(path: Path) -> bool | None:
-    """Whether a 64-bit ELF file has a symbol table; None if that cannot be said."""
+    """True if a 64-bit ELF file has a symbol table; None if that cannot be said."""
     try:
         with path.open("rb") as file:
             header = file.read(64)

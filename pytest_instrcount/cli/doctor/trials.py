@@ -75,7 +75,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a trial."""
+    """The outcome of a trial."""
 
     #: the word of the JSON report, or "" if the test has none: it did not pass
     verdict: str
@@ -90,7 +90,7 @@ class Outcome:
 
 
 class Counts(Protocol):
-    """What carries trials out: ``Trials``, or a fake."""
+    """Runs trials: ``Trials``, or a fake."""
 
     def count(self, trial: Trial) -> Outcome:
         """Count the test."""

@@ -37,7 +37,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """What a function does in a tree, per call of the test."""
+    """The work of a function in a tree, per call of the test."""
 
     callers: frozenset[str]
     called: frozenset[str]
@@ -118,7 +118,7 @@ def _pairs(old: Mapping[str, _Role], new: Mapping[str, _Role]) -> Iterator[tuple
 def _merged(
     old: Mapping[str, _Role], new: Mapping[str, _Role], names: Mapping[str, str]
 ) -> dict[str, str]:
-    """What is still gone, and the function that does its work, too: two or more became one."""
+    """Functions that are still missing, each with the one that now does its work: two or more were merged."""
     found: dict[str, str] = {}
     now = _renamed_roles(old, names)
     left = _dearest(now.keys() - new.keys(), now)
@@ -150,7 +150,7 @@ def _of(role: _Role, known: Collection[str]) -> _Role:
 
 
 def _same_body(first: str, second: str) -> bool:
-    """Whether both have one name, in whatever file and class, that says what they do."""
+    """True if both have one name, in whatever file and class, that says what they do."""
     body = _body(first)
     return body == _body(second) and body not in _COMMON and not body.startswith("<")
 
@@ -162,7 +162,7 @@ def _in_common(first: frozenset[str], second: frozenset[str]) -> Fraction:
 
 
 def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
-    """How much two functions do the same; 0 if they are two."""
+    """The similarity of two functions; 0 if they are unrelated."""
     same_body = _same_body(first, second)
     if not same_body and known.calls != role.calls:
         return _NOT

@@ -50,7 +50,7 @@ class PythonDelta:
 
 @dataclass(frozen=True, slots=True)
 class PythonBlame:
-    """What changed by Python function."""
+    """The change by Python function."""
 
     #: "trampolines" or "tracer"
     how: str
@@ -67,11 +67,11 @@ class PythonBlame:
 
     @property
     def change(self) -> Fraction:
-        """How much a call of the test grew."""
+        """The growth of one call of the test."""
         return self.after - self.before
 
     def causes(self, *, grew: bool) -> list[PythonDelta]:
-        """What made the test dearer, or cheaper, that did most first.
+        """The causes of growth or savings, the largest first.
 
         What got cheaper itself, with all that it calls, comes last of what made the test dearer.
         """
@@ -80,7 +80,7 @@ class PythonBlame:
         return sorted(found, key=lambda each: each.inclusive * sign < 0)
 
     def chain_to(self, name: str) -> Path:
-        """Who calls a function, from the test down to it: there where its cost changed most."""
+        """The callers of a function from the test down, on the path where its cost changed most."""
         chains = [path for path in self.new.inclusive if path[-1] == name and name not in path[:-1]]
         old, new = _Side(self.old), _Side(self.new)
         return max(
@@ -218,7 +218,7 @@ class _Side:
 
 
 def _ratio(before: Fraction, after: Fraction) -> Fraction:
-    """How many times as often; 1 where that cannot be known."""
+    """The ratio of calls; 1 if it cannot be known."""
     return after / before if before and after else Fraction(1)
 
 

@@ -1,4 +1,4 @@
-"""What Callgrind writes when each Python function has a frame of its own -> CallTree. Pure."""
+"""Callgrind's output with a frame for each Python function -> CallTree. Pure."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def tree_from(
 
 
 def _below_the_test(frames: Sequence[int], names: Mapping[int, str]) -> Path:
-    """What stands below the last one without a name; a function that calls itself is there once."""
+    """The frames below the last one without a name; a function that calls itself appears once."""
     path: list[str] = []
     for name in (names[frame] for frame in frames if frame in names):
         if not name:

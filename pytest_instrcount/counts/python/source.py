@@ -1,4 +1,4 @@
-"""Where in its source a function stands, and where in it another is called."""
+"""Finds functions in their source, and the calls of other functions in them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Site:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a file is no project's own: of the standard library, of a package, or frozen."""
+    """True if a file is no project's own: of the standard library, of a package, or frozen."""
     return (
         not path.startswith("/")
         or path.startswith(_INSTALLED)
@@ -70,7 +70,7 @@ def first_line(path: str, qualname: str, line: int = 0) -> int:
 
 
 def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
-    """Where the function calls what has that qualified name; by name, so others of it are there, too.
+    """Lines where the function calls that qualified name; found by name, so namesakes are included.
 
     Nothing where the source is not to be had, or where the call has no name (an operator).
     """
@@ -93,7 +93,7 @@ def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def _mentions(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    """Where it is handed on (``key=f``), or read as a property is."""
+    """Lines where it is passed on (``key=f``), or read like a property."""
     for each in _within(node):
         if isinstance(each, (ast.Name, ast.Attribute)) and _named(each, name):
             yield each
@@ -106,7 +106,7 @@ def _named(node: ast.AST, name: str) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function itself, in the order of the source, not in functions within it."""
+    """The nodes of a function in source order, without those of nested functions."""
     pending = list(reversed(list(ast.iter_child_nodes(node))))
     while pending:
         each = pending.pop()

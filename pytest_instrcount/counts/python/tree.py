@@ -1,4 +1,4 @@
-"""What a test cost by Python function, each in the place where it was called. Pure."""
+"""The cost of a test by Python function, as a tree of calls. Pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CallTree:
 
     @property
     def unit(self) -> str:
-        """What is counted: ``Ir`` or ``calls``."""
+        """The unit: ``Ir`` or ``calls``."""
         return UNITS[self.how]
 
     @cached_property

@@ -134,11 +134,11 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """Where this environment's baselines are."""
+        """The folder of this environment's baselines."""
         return self.root / safe_part(self.env_key)
 
     def path(self, nodeid: str) -> Path:
-        """Where the baseline of a test is, or would be; inside `folder` for any text.
+        """The path of a test's baseline, present or not; inside `folder` for any text.
 
         >>> str(Store(Path("b"), "cp311-linux-x86_64").path("tests/test_x.py::test_a"))
         'b/cp311-linux-x86_64/tests/test_x/test_a-3d491c41.json'

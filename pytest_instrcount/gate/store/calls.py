@@ -23,7 +23,7 @@ _KEYS = frozenset(("schema", "nodeid", "environment", "calls", "memory"))
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """How often each function was called in the body of a test."""
+    """The number of calls of each function in the body of a test."""
 
     #: pytest's id of the test
     nodeid: str
@@ -47,7 +47,7 @@ class CallStore:
     store: Store
 
     def path(self, nodeid: str) -> Path:
-        """Where the table of a test is, or would be.
+        """The path of a test's table, present or not.
 
         >>> str(CallStore(Store(Path("b"), "cp311")).path("test_x.py::test_a"))
         'b/cp311/test_x/test_a-049986f1.calls.json'

@@ -20,7 +20,7 @@ _KEYS = frozenset(("rules", "noisy", "wavering", "kept", "kinds", "calls", "cost
 
 
 def denoised_values(denoised: Denoised) -> dict[str, object]:
-    """What of it is in the file."""
+    """Its JSON form."""
     return {
         "rules": denoised.noise.rules,
         "noisy": sorted(denoised.noise.functions),
@@ -37,7 +37,7 @@ def denoised_values(denoised: Denoised) -> dict[str, object]:
 
 
 def parse_denoised(found: object, total_ir: int) -> Denoised:
-    """What is in the file, if it is of a test whose count is ``total_ir``. Raises Invalid."""
+    """Read it from JSON, for a test whose count is ``total_ir``. Raises Invalid."""
     parts = object_of(found, "denoised", _KEYS)
     kinds, calls = (object_of(parts[key], f"denoised: {key}") for key in ("kinds", "calls"))
     costs = counts_of(parts["costs"], "denoised: costs")

@@ -57,7 +57,7 @@ def unpack_json(data: bytes, most: int) -> bytes:
 
 
 def unpack(packed: bytes, most: int) -> bytes:
-    """What gzip has packed; raises ValueError if that is more than ``most`` bytes, or not whole."""
+    """Unpack gzip data; raises ValueError if that gives more than ``most`` bytes, or is incomplete."""
     try:
         with gzip.GzipFile(fileobj=BytesIO(packed)) as file:
             data = _read(file, most)

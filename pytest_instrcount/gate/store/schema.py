@@ -1,4 +1,4 @@
-"""What a baseline holds, and how it is made of a measurement."""
+"""The schema of a baseline, and how it is made from a measurement."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def to_baseline(
 
 
 def raw_baseline(measurement: Measurement, environment: Mapping[str, str]) -> Baseline:
-    """What of a baseline needs no other layout: the count as it is."""
+    """The part of a baseline that needs no other layout: the raw count."""
     rows = fold_rows(measurement.rows, measurement.total_ir)
     return Baseline(
         nodeid=measurement.nodeid,

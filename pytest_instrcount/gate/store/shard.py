@@ -1,4 +1,4 @@
-"""What a shard has measured, in a file beside its baselines: with it, a merge is one run.
+"""The results of a shard in a file beside its baselines, so that a merge equals one run.
 
 A baseline's `denoised` part knows the functions that any test of its run has shown to be noise. A
 shard does not know what the tests of the others have shown; a merge joins that and denoises again.

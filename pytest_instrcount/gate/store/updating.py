@@ -40,7 +40,7 @@ _LOOK_SECONDS = 0.05
 
 
 class Update:
-    """What one run stores. Nothing is on disk under its name until ``commit``."""
+    """The files that one run stores. None is on disk under its name until ``commit``."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -177,7 +177,7 @@ def _roll_back(root: Path) -> None:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """What would end pytest between two renames comes when all are made."""
+    """Delay signals that would end pytest between two renames until all are made."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -201,7 +201,7 @@ def _try_lock(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def updating(root: Path) -> Iterator[Update]:
-    """What is added in the block is stored when it ends well; after any error nothing is.
+    """Store everything added in the block if it ends without an error, else nothing.
 
     Raises InstrcountError ``baseline-write`` and ``baseline-busy``.
     """

@@ -15,7 +15,7 @@ class Invalid(ValueError):
 
 
 def load(text: str) -> object:
-    """What a JSON text holds; no float, no key twice. Raises ValueError and RecursionError."""
+    """Parse a JSON text; floats and duplicate keys are errors. Raises ValueError and RecursionError."""
 
     def refuse(number: str) -> object:
         raise Invalid(f"{number[:20]} is not an integer")

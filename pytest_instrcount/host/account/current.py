@@ -23,7 +23,7 @@ _limit = RECORDS
 
 
 class Account:
-    """What is known of one run."""
+    """The account of one run."""
 
     def __init__(self, timings: Timings | None = None, debug: DebugFolder | None = None) -> None:
         self.timings = timings or Timings()

@@ -1,4 +1,4 @@
-"""What is said once, however often there is reason to say it."""
+"""Messages that are printed once only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Once:
         self._said: OrderedDict[Hashable, None] = OrderedDict()
 
     def first(self, what: Hashable) -> bool:
-        """Whether this was not said yet, as far as is remembered."""
+        """True if this was not said yet, as far as is remembered."""
         new = what not in self._said
         self._said[what] = None
         self._said.move_to_end(what)

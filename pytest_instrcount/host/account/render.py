@@ -96,7 +96,7 @@ def _share(fraction: float) -> str:
 
 
 def advise(rows: Sequence[PhaseTime], whole: float, kept: int, seen: int) -> list[str]:
-    """What to change: more records, if some are gone; and what makes the longest phase shorter.
+    """Advice: keep more records, if some are missing; and what shortens the longest phase.
 
     >>> advise([PhaseTime("layouts", 3.0, 3.0, 1), PhaseTime("other", 1.0, 1.0, 1)], 4.0, 2, 2)[0]
     'most of it: layouts, 75.0 %'

@@ -1,4 +1,4 @@
-"""Where the wall time of a run goes: phases, in which each moment counts once.
+"""The wall time of a run by phase; each moment counts once.
 
 Phases of this process nest, and a moment belongs to the innermost one. While it waits for
 processes under Valgrind, a moment belongs to what those do, in equal parts if they do several things.
@@ -24,7 +24,7 @@ PURPOSES = ("layouts", "by Python function", "calls")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a process under Valgrind did from one moment to another, in seconds of `time.monotonic`."""
+    """The work of a process under Valgrind in a span of time, in seconds of `time.monotonic`."""
 
     phase: str
     start: float
@@ -98,7 +98,7 @@ class Timings:
         self._spans.append(span)
 
     def explain_start(self, name: str) -> None:
-        """What has passed so far belongs to this phase."""
+        """Charge the time since the last change to this phase."""
         self._turn()
         self._seconds[name, ""] += self._seconds.pop((OTHER, ""), 0.0)
         self._times[name, ""] += 1

@@ -21,7 +21,7 @@ _MOST_NAMES = 5
 
 
 class Checkout:
-    """What is in the work tree of a commit; ``tree`` is its folder."""
+    """The contents of a commit's work tree; ``tree`` is its folder."""
 
     def __init__(self, repository: Repository, base: Base, tree: Path) -> None:
         self._repository = repository

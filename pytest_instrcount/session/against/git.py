@@ -1,4 +1,4 @@
-"""What git knows: the commit that a name stands for, and its files in a folder of their own."""
+"""Queries to git: the commit that a name stands for, and its files in a folder of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Repository:
     path: Path
 
     def git(self, *words: str) -> str:
-        """What a command of git prints. Raises GitFailed."""
+        """The output of a git command. Raises GitFailed."""
         return run_git(self.path, *words)
 
     def resolve(self, ref: str) -> str:
@@ -179,7 +179,7 @@ def find_repository(folder: Path) -> Repository:
 
 
 def run_git(folder: Path, *words: str) -> str:
-    """What a command of git prints. Raises GitFailed, FileNotFoundError without git."""
+    """The output of a git command. Raises GitFailed, FileNotFoundError without git."""
     try:
         environment = {**git_environment(), "LC_ALL": "C"}
         done = run_program(git_command(folder, *words), _SECONDS, env=environment, cwd=folder)
@@ -208,5 +208,5 @@ def _fetch(remote: str, what: str) -> str:
 
 
 def _depth(steps: str) -> int:
-    """How many commits back ``~2^`` and the like are."""
+    """The number of commits that ``~2^`` and the like go back."""
     return sum(int(step[1:] or 1) for step in re.findall(r"~\d*", steps.replace("^", "~1")))

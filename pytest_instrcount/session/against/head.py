@@ -228,7 +228,7 @@ class Head:
         return found
 
     def _arguments(self) -> list[str]:
-        """What measures and stores, and where pytest is to think that it is."""
+        """The command that measures and stores, and the folder in which pytest appears to run."""
         config = self._config
         found = ["--instrcount-update-baseline", "--maxfail=0"]
         if hasattr(config.option, "numprocesses"):  # by itself it uses all cores

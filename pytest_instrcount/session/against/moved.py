@@ -39,7 +39,7 @@ class Move:
         return path
 
     def moves(self, path: str) -> bool:
-        """Whether a path is in the user's work tree."""
+        """True if a path is in the user's work tree."""
         return self(path) != path
 
     def search_path(self, entries: str) -> str:
@@ -95,7 +95,7 @@ def editable_tables(modules: Mapping[str, object]) -> Tables:
 
 
 def _below(path: str, folder: str) -> str | None:
-    """What comes behind the folder, from the slash on; None if the path is elsewhere."""
+    """The rest of the path behind the folder, from the slash on; None if the path is elsewhere."""
     folder = folder.rstrip("/")
     if path == folder:
         return ""

@@ -1,4 +1,4 @@
-"""Where the packages of a work tree are imported from: only from there can two commits differ."""
+"""Finds where the packages of a work tree are imported from: only there can two commits differ."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class OtherSide:
 
     @property
     def first_look(self) -> bool:
-        """Whether one layout is to do."""
+        """True if one layout is to do."""
         return self._told.first_look
 
     def settings(self, own: Settings) -> Settings:
@@ -75,7 +75,7 @@ class OtherSide:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """What the user's side does not run is not measured here."""
+        """Deselect tests that the user's side does not run."""
         wanted = self._wanted
         others = [item for item in items if wanted is not None and item.nodeid not in wanted]
         if others:

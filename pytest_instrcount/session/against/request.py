@@ -1,4 +1,4 @@
-"""What the pytest of the other commit is told, and what it answers: files, since it starts anew."""
+"""Request and answer of the pytest of the other commit: files, since it is a new process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_instrcount.session.against.moved import Move, Tables
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How the tests of the other commit are to be measured."""
+    """Settings for measuring the tests of the other commit."""
 
     #: arguments of pytest
     args: Sequence[str]
@@ -54,7 +54,7 @@ class Told:
 
 @dataclass(slots=True)
 class Answer:
-    """What became of the tests there."""
+    """The outcomes of the tests there."""
 
     #: ids of the wanted tests that exist
     collected: list[str] = field(default_factory=list)

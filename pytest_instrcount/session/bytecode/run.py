@@ -50,7 +50,7 @@ def environment_key() -> str:
 
 
 def environment_facts() -> dict[str, str]:
-    """What two counts must share: the compiler that made the byte code, and how it is counted."""
+    """Facts that two counts must share: the compiler of the byte code, and how it is counted."""
     return {
         "python": facts.python_version(),
         "protocol": PROTOCOL,
@@ -216,7 +216,7 @@ class BytecodeRun:
         counter: BytecodeCounter,
         reports: list[Any],
     ) -> tuple[str, list[tuple[str, object]]]:
-        """What to say of a test that has no count, else what JUnit is told of it."""
+        """The error text for a test without a count, or else its properties for JUnit."""
         if not replay.passed(reports):
             self._findings.leave(item.nodeid, Left(None))  # natively: pytest reports it
             return "", []  # a test that failed or was skipped gets no verdict

@@ -71,7 +71,7 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
 
 
 def _is_here(spec: str) -> bool:
-    """Whether a worker runs this very Python: "popen", "2*popen"."""
+    """True if a worker runs this very Python: "popen", "2*popen"."""
     return spec.rpartition("*")[2].split("//") == ["popen"]
 
 
@@ -248,7 +248,7 @@ class Controller:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self) -> None:
-        """What a worker sent before it ended counts."""
+        """Take the messages that a worker sent before it ended."""
         self._take_post()
 
     @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""Where a test would run without pytest-xdist, told by the controller and found by a worker."""
+"""Describes the environment without pytest-xdist: sent by the controller, restored by a worker."""
 
 from __future__ import annotations
 

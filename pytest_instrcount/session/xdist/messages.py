@@ -1,4 +1,4 @@
-"""What worker and controller send each other: plain records, of the classes named here alone."""
+"""Messages between worker and controller: plain records, only of the classes named here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SURROUNDINGS = "instrcount_surroundings"
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a worker is, before it collects."""
+    """Facts about a worker, before it collects."""
 
     #: facts of its environment
     environment: Mapping[str, str]
@@ -44,7 +44,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a worker has collected."""
+    """The tests that a worker has collected."""
 
     #: ids of all tests, in their order
     nodeids: tuple[str, ...]
@@ -109,7 +109,7 @@ def pack(*message: object) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
-    """What was packed. Raises ValueError for anything else: no other class is made, nothing runs."""
+    """Unpack a message. Raises ValueError for anything else: no other class is made, no code runs."""
     try:
         message = _Unpickler(io.BytesIO(zlib.decompress(data))).load()
     except Exception as error:

@@ -133,7 +133,7 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What makes two events of one function different rows."""
+    """The key of a row: events of one function with different keys are different rows."""
 
     by_shapes: bool = False
     #: how many frames of the stack, the function's own first; 0: none
@@ -221,7 +221,7 @@ def not_recorded(what: str, option: str) -> InstrcountError:
 
 
 def _group(timeline: Timeline, grouping: Grouping) -> Callable[[int], Hashable]:
-    """What rows of one average have in common."""
+    """The values that rows of one average share."""
     nodes = [track.node_id for track in timeline.tracks]
     one_node = len(set(nodes)) <= 1
     if one_node and not grouping.by_shapes and grouping.stack_depth <= 0:

@@ -1,4 +1,4 @@
-"""What the tracers recorded -> Timeline: calls from columns, ranges and marks from events."""
+"""Recordings -> Timeline: calls from columns, ranges and marks from events."""
 
 from __future__ import annotations
 

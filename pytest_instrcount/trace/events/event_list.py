@@ -108,5 +108,5 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
 
     @cached_property
     def children(self) -> tuple[array[int], array[int]]:
-        """Where each event's children begin in the second array, and the children."""
+        """The children of all events: an array of offsets, and the array that these point into."""
         return child_index(self.timeline)

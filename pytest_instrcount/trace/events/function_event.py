@@ -63,7 +63,7 @@ class FunctionEvent:
 
     @property
     def label(self) -> Label:
-        """What it is an event of."""
+        """The kind of event."""
         timeline = self.events.timeline
         return timeline.labels[timeline.label[self.id]]
 
@@ -153,28 +153,28 @@ class FunctionEvent:
 
     @property
     def is_async(self) -> bool:
-        """Whether it overlaps others or ended on another thread: it has no parent and no children."""
+        """True if it overlaps others or ended on another thread: it has no parent and no children."""
         return bool(self.events.timeline.flags[self.id] & ASYNC)
 
     @property
     def unfinished(self) -> bool:
-        """Whether its end was not seen."""
+        """True if its end was not seen."""
         return bool(self.events.timeline.flags[self.id] & _UNFINISHED)
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
-        """What it ran in, or None."""
+        """The parent event, or None."""
         parent = self.events.timeline.parent[self.id]
         return None if parent < 0 else FunctionEvent(self.events, parent)
 
     @property
     def top_level(self) -> bool:
-        """Whether it ran in no other event."""
+        """True if it ran in no other event."""
         return self.events.timeline.parent[self.id] < 0
 
     @property
     def cpu_children(self) -> tuple[FunctionEvent, ...]:
-        """What ran directly in it, in order of start."""
+        """The child events, in order of start."""
         first, children = self.events.children
         return tuple(
             FunctionEvent(self.events, child)
@@ -219,7 +219,7 @@ class FunctionEvent:
 
     @property
     def scope(self) -> int:
-        """What made the range: 0 a function, 7 the user."""
+        """The source of the range: 0 a function, 7 the user."""
         return self._detail.scope
 
     @property

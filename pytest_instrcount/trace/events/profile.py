@@ -27,7 +27,7 @@ Backend = Literal["auto", "monitoring", "setprofile"]
 
 @dataclass(frozen=True, slots=True)
 class ProfileStats:
-    """What a profile recorded, and what it cost; of all its runs together."""
+    """Totals of a profile: events, and their cost, over all its runs."""
 
     #: how often the block was entered
     runs: int = 0
@@ -182,7 +182,7 @@ class profile(Exporter, Tabled):
 
     @property
     def stats(self) -> ProfileStats:
-        """What was recorded, and what that cost."""
+        """Events recorded, and the cost of recording."""
         self.function_events  # noqa: B018 (it raises before the end)
         return self._stats
 

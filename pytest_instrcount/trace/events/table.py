@@ -55,7 +55,7 @@ class Summary(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is to look; widths are in characters.
+    """Layout of a table; widths are in characters.
 
     Raises InstrcountError (slug "profile-table") for what cannot be.
     """
@@ -126,7 +126,7 @@ def _chosen(rows: Sequence[Summary], layout: Layout) -> list[Summary]:
 
 
 class Tabled:
-    """What can be shown as a table of events."""
+    """An object that can be shown as a table of events."""
 
     def table(
         self,

@@ -1,4 +1,4 @@
-"""How much of a recording a file of slices gets."""
+"""Limits for the size of exported files."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class _Chrome:
         return rows
 
     def names(self) -> Iterator[str]:
-        """What the viewer calls its processes and tracks, and in which order they stand."""
+        """Metadata events: names and order of processes and tracks in the viewer."""
         tracks = self.timeline.tracks
         for node in sorted({track.node_id for track in tracks} - {0}):
             name = json.dumps(f"python, node {node}")

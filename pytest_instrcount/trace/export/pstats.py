@@ -86,5 +86,5 @@ def _caller(times: _Times) -> tuple[int, int, float, float]:
 
 
 def _function(label: Label) -> Function:
-    """What has no file is shown by its name alone, as pstats does with C functions."""
+    """Functions without a file are shown by name alone, as pstats does with C functions."""
     return (label.file, label.line, label.name) if label.file else ("~", 0, label.name)

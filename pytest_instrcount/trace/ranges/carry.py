@@ -1,4 +1,4 @@
-"""How a context variable gets into threads and executors that are started while it is set."""
+"""Carries a context variable into threads and executors that are started while it is set."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class IttEmitter:
 
 
 class _Pushed(threading.local):
-    """What this thread has pushed and not yet popped."""
+    """Ranges that this thread has pushed and not yet popped."""
 
     def __init__(self) -> None:
         self.places: list[Place] = []
@@ -134,7 +134,7 @@ class EmittingSession(Session):
 
 
 def emitted_text(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
-    """What a profiler shows: the name, and the shapes of the arguments if there are any.
+    """The label in a profiler: the name, and the shapes of the arguments if there are any.
 
     No number of its own for each range: the packages keep every text that they have seen.
 

@@ -1,4 +1,4 @@
-"""What a session of ranges records: events, one list per thread."""
+"""Events that a session of ranges records, in one list per thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOP_MARK = "__stop_profile"
 
 
 class EventKind(enum.IntEnum):
-    """What happened; the numbers stand in plain values."""
+    """Kinds of event; the numbers are used in plain values."""
 
     #: a point in time with a name
     MARK = 0
@@ -30,7 +30,7 @@ class EventKind(enum.IntEnum):
 
 
 class Scope(enum.IntEnum):
-    """What made a range; the numbers are those of torch."""
+    """Sources of a range; the numbers are those of torch."""
 
     #: a decorated function
     FUNCTION = 0
@@ -39,7 +39,7 @@ class Scope(enum.IntEnum):
 
 
 class PlainIndex(enum.IntEnum):
-    """Where the parts of an event stand in its plain values; places are never given anew."""
+    """Index of each field in an event's plain values; an index is never reused."""
 
     VERSION = 0
     KIND = 1
@@ -183,7 +183,7 @@ def _checked(plain: object) -> Sequence[object]:
 
 
 def fits(number: object) -> bool:
-    """Whether an integer has 64 bits: what is added up of these can be written out."""
+    """True if an integer fits into 64 bits, so that sums of these can be written out."""
     return isinstance(number, int) and -(2**63) <= number < 2**63
 
 

@@ -55,7 +55,7 @@ class Watched:
 
 
 class Measured(NamedTuple):
-    """What a range did to memory, in bytes."""
+    """Memory use of a range, in bytes."""
 
     #: in use when it ended, with those of events
     traced: int
@@ -135,7 +135,7 @@ class MemoryWatch:
             return Measured(traced, now, now - watched.begin, most - watched.begin)
 
     def own(self, traced: int) -> None:
-        """What was allocated since `open` or `close` found ``traced`` bytes are events."""
+        """Record as events the allocations since `open` or `close` found ``traced`` bytes."""
         with self._lock:
             self._own += tracemalloc.get_traced_memory()[0] - traced
             tracemalloc.reset_peak()

@@ -1,4 +1,4 @@
-"""Where an event belongs: the innermost open range of this context, carried into what it starts."""
+"""The innermost open range of the current context, carried into threads and tasks that it starts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Recording(Protocol):
 
 
 class Stream:
-    """What one thread has recorded so far, as it came: cheap to write, to be read by the session."""
+    """The raw events of one thread: cheap to append to, read by the session."""
 
     __slots__ = ("ident", "name", "number", "records")
 
@@ -105,7 +105,7 @@ def still_on(place: Place | None) -> Place | None:
 
 
 def leave(place: Place) -> None:
-    """What follows in this context is not within this place, though it may not have ended."""
+    """Leave this place in the current context, even if its range has not ended."""
     if PLACE.get() is place:
         PLACE.set(place.before)
 

@@ -123,7 +123,7 @@ class _Call:
             )
 
     def inside(self) -> _Call:
-        """What is called now is within it. A generator's caller is not."""
+        """Enter the range: calls from here on are within it. A generator's caller is not."""
         if self._opened is not None:
             PLACE.set(self._opened)
         return self

@@ -48,7 +48,7 @@ def write_events(stream: TextIO, threads: Iterable[ThreadEvents]) -> None:
 
 
 def chrome_text(threads: Iterable[ThreadEvents]) -> str:
-    """What `write_events` writes."""
+    """The value that `write_events` writes."""
     threads = tuple(threads)
     origin = _start_of(threads)
     last = max(event.at_ns for one in threads for event in one.events)
@@ -101,7 +101,7 @@ def place(node_id: int, number: int) -> dict[str, int]:
 def name_rows(
     node_id: int, process: str, threads: Mapping[int, str]
 ) -> Iterator[dict[str, object]]:
-    """What the viewer calls a process, and its threads by number."""
+    """Names of a process and of its threads, by number, in the viewer."""
     for number, name in threads.items():
         at = place(node_id, number)
         yield {"ph": "M", "name": "process_name", **at, "args": {"name": printable(process)}}

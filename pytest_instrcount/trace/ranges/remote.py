@@ -130,7 +130,7 @@ def _by_node(threads: Iterable[ThreadEvents]) -> dict[int, list[ThreadEvents]]:
 
 
 def _differ(first: list[ThreadEvents], second: list[ThreadEvents]) -> bool:
-    """Whether these are of two processes: of one, a number is one thread, and a handle one range."""
+    """True if these are of two processes: of one, a number is one thread, and a handle one range."""
     idents = {one.number: one.ident for one in first}
     return any(idents.get(one.number, one.ident) != one.ident for one in second) or not (
         _handles(first).isdisjoint(_handles(second))

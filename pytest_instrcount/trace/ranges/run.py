@@ -17,7 +17,7 @@ _ALONE = "pytest"
 
 
 class Sent(NamedTuple):
-    """What a worker hands over of one test, as values that any channel takes."""
+    """The events of one test as values that any channel can carry."""
 
     #: "gw0"; empty if the tests run in the one process that there is
     worker: str
@@ -29,7 +29,7 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TestEvents:
-    """What one test has recorded, in the process that ran it; times are those of its clock."""
+    """The events of one test in the process that ran it; times are those of its clock."""
 
     __test__ = False
 
@@ -55,7 +55,7 @@ class TestEvents:
 
     @classmethod
     def receive(cls, sent: Sent) -> TestEvents:
-        """What was sent. Raises InstrcountError (slug "event-plain") for events of another version."""
+        """Restore what was sent. Raises InstrcountError (slug "event-plain") for events of another version."""
         nodeid, ident, thread, begin_ns, end_ns, traces = json.loads(sent.text)
         unpacked = tuple(map(unpack_events, traces))
         return cls(nodeid, ident, thread, begin_ns, end_ns, unpacked)

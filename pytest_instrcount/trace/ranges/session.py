@@ -69,7 +69,7 @@ class Session:
 
     @property
     def profile_memory(self) -> bool:
-        """Whether ranges are measured through tracemalloc."""
+        """True if ranges are measured through tracemalloc."""
         return self._memory is not None
 
     def begin(self) -> None:
