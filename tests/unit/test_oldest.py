@@ -19,7 +19,7 @@ def test_the_oldest_environment_has_the_lower_bounds() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     [needed] = re.findall(r"^dependencies = \[(.*)\]", project, re.MULTILINE)
     [tests] = re.findall(r"^test = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
-    tools = {"check-jsonschema", "hatchling", "mypy", "ruff"}
+    tools = {"check-jsonschema", "hatchling", "mypy", "radon", "ruff"}
     under_valgrind = {"anyio[trio]", "pytest-asyncio"}  # their tests are not of that environment
     allowed = bounds(needed, ">=") | bounds(tests, ">=")
     wanted = {name: allowed[name] for name in allowed.keys() - tools - under_valgrind}
