@@ -44,9 +44,9 @@ class Recording(Zygote):
         known |= {first + offset: order for offset, order in enumerate(orders)}
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, poll: Callable[[], None]) -> Message | Problem:
         """As the zygote does; notes how often the test was repeated, and what it cost."""
-        answer = super().wait(index, glance)
+        answer = super().wait(index, poll)
         order: Order = self.__dict__["orders"][index]
         if order.by_python or order.trace or isinstance(answer, Problem) or not answer["counted"]:
             return answer

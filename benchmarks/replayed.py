@@ -62,9 +62,9 @@ class Recording(Zygote):
         known |= {first + offset: order for offset, order in enumerate(orders)}
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, poll: Callable[[], None]) -> Message | Problem:
         """As the zygote does."""
-        answer = super().wait(index, glance)
+        answer = super().wait(index, poll)
         order = self.__dict__["orders"][index]
         folder = self.folder / key_of(order)
         if "REPLAY_BY_TEST" in os.environ and folder.exists():
@@ -118,7 +118,7 @@ class Replaying:
         self._orders += orders
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Message:
+    def wait(self, index: int, poll: Callable[[], None]) -> Message:
         """The recorded answer."""
         start = time.process_time()
         order = self._orders[index]

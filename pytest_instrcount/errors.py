@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 
 
 class InstrcountError(Exception):
@@ -19,7 +19,7 @@ class InstrcountError(Exception):
     """
 
     def __init__(self, slug: str, why: str, fix: str) -> None:
-        super().__init__(unobeyed(f"instrcount: {why} [{slug}]\n  fix: {fix}"))
+        super().__init__(escape_controls(f"instrcount: {why} [{slug}]\n  fix: {fix}"))
         self.slug, self.why, self.fix = slug, why, fix
 
 

@@ -48,9 +48,10 @@ CHILD_VARIABLE = "INSTRCOUNT_CHILD"
 ROOT_CHILD = "0" * 8
 
 
-#: Bytes of the path of the folder for temporary files; where the folder of the run is longer, so
-#: many more as are needed, by steps.
-_TEMPORARY_BYTES, _STEP = 48, 32
+#: Bytes of the path of the folder for temporary files: the first that is long enough, then by steps. The
+#: second is the longest in which a test can have sockets of multiprocessing (107 bytes, with
+#: ``/00000001/pymp-xxxxxxxx/listener-xxxxxxxx``).
+_SHORT, _LONG, _STEP = 48, 66, 32
 
 
 def temporary_folder(scratch: str) -> str:
@@ -60,8 +61,9 @@ def temporary_folder(scratch: str) -> str:
     ('/tmp/run/tmp------------------------------------', 48)
     """
     own = len(os.fsencode(scratch)) + 1
-    steps = max(0, -(-(own + len("tmp") - _TEMPORARY_BYTES) // _STEP))
-    return os.path.join(scratch, "tmp".ljust(_TEMPORARY_BYTES + steps * _STEP - own, "-"))
+    needed = own + len("tmp")
+    size = _SHORT if needed <= _SHORT else _LONG + max(0, -(-(needed - _LONG) // _STEP)) * _STEP
+    return os.path.join(scratch, "tmp".ljust(size - own, "-"))
 
 
 def child_environment(

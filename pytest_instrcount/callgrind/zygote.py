@@ -121,26 +121,26 @@ class Zygote:
             self._channel.send(measure)
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Answer | Problem:
-        """Wait for one result. ``glance`` is called a few times a second meanwhile.
+    def wait(self, index: int, poll: Callable[[], None]) -> Answer | Problem:
+        """Wait for one result. ``poll`` is called a few times a second meanwhile.
 
         Raises ZygoteFailed when no zygote can be had.
         """
         with phase(WAITING):
-            self._wait(lambda: index in self._results, glance)
+            self._wait(lambda: index in self._results, poll)
         return self._results.pop(index)
 
-    def wait_ready(self, glance: Callable[[], None] = lambda: None) -> None:
+    def wait_ready(self, poll: Callable[[], None] = lambda: None) -> None:
         """Wait until it could measure. Raises ZygoteFailed when no zygote can be had."""
-        self._wait(lambda: self.ready, glance)
+        self._wait(lambda: self.ready, poll)
 
-    def _wait(self, is_there: Callable[[], bool], glance: Callable[[], None]) -> None:
+    def _wait(self, is_there: Callable[[], bool], poll: Callable[[], None]) -> None:
         self._channel.socket.settimeout(_GLANCE_SECONDS)
         while not is_there():
             try:
                 self._take(self._channel.receive())
             except TimeoutError:
-                glance()
+                poll()
             except ChannelClosed as error:
                 said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
                 raise ZygoteFailed("zygote-failed", *broken_supervisor(said)) from error

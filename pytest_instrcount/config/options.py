@@ -229,7 +229,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add_with_ini(
         "instrcount-blame",
-        "How Python functions are told apart when a test got slower: auto, trampolines, tracer or "
+        "How Python functions are separated to find the cause of a change: auto, trampolines, tracer or "
         "off (default: auto)",
         choices=BLAME,
     )

@@ -16,7 +16,7 @@ FINEST = Fraction(1, 10_000)
 #: Nor less than this where no other layout could be measured.
 UNTRIED = Fraction(1, 1000)
 #: How far beyond the range of the layouts a kind of noise must be, as a fraction of the test, ...
-_ROOM = Fraction(1, 10_000)
+_MARGIN = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
 _WIDTHS = Fraction(1, 4)
 #: From so many widths on, and so much of the test, no more layouts are needed to believe it.
@@ -74,7 +74,7 @@ class Denoised:
 
     @property
     def floor(self) -> Fraction:
-        """Growth outside of noise that is told from none, as a fraction."""
+        """The detection limit outside of noise, as a fraction."""
         return FINEST if self.layouts > 1 else UNTRIED
 
     @property
@@ -84,18 +84,18 @@ class Denoised:
         Growth beyond the range of all noise together counts in full, wherever in it that is.
         """
         noise = tuple(map(sum, zip(*self.kinds.values()))) or (0,)
-        needed = max(noise) - min(noise) + self.room(noise, ALL_KINDS)
+        needed = max(noise) - min(noise) + self.margin(noise, ALL_KINDS)
         return self.floor + needed / max(Fraction(1), self.mean)
 
-    def room(
+    def margin(
         self,
         values: Sequence[int | Fraction],
         kinds: Collection[str],
         widths: Fraction = _WIDTHS,
     ) -> Fraction:
         """The margin beyond the range of some kinds of noise from which on a change is growth."""
-        room = (max(values) - min(values)) * widths + _ROOM * self.mean
-        return room + self._by_alignment() if _COMPARED.intersection(kinds) else room
+        margin = (max(values) - min(values)) * widths + _MARGIN * self.mean
+        return margin + self._by_alignment() if _COMPARED.intersection(kinds) else margin
 
     def _by_alignment(self) -> Fraction:
         """The variation of libc's comparing with the addresses of constants, which no layout moves."""
@@ -198,12 +198,12 @@ def grown(
         before = old.per_call(kind, old_calls)
         now = [*map(sub, new.per_call(kind, new_calls), more)]
         called[kind] = _mean(more)
-        room = old.room(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
-        beyond[kind] = _beyond(before, now, room)
+        margin = old.margin(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
+        beyond[kind] = _beyond(before, now, margin)
         before_all = [*map(add, before_all, before)]
         now_all = [*map(add, now_all, now)]
-    room = old.room([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
-    together = _beyond(before_all, now_all, room)
+    margin = old.margin([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
+    together = _beyond(before_all, now_all, margin)
     noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
     kept = _beyond(_divided(old.kept, old_calls), _divided(new.kept, new_calls), Fraction(0))
     kinds = {kind: called[kind] + beyond[kind] for kind in names}
@@ -234,9 +234,9 @@ def _mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction(0)) / len(values)
 
 
-def _beyond(before: Sequence[Fraction], now: Sequence[Fraction], room: Fraction) -> Fraction:
-    """The difference of the means, where the ranges lie apart by more than ``room``; else 0."""
-    if min(now) - max(before) > room or min(before) - max(now) > room:
+def _beyond(before: Sequence[Fraction], now: Sequence[Fraction], margin: Fraction) -> Fraction:
+    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0."""
+    if min(now) - max(before) > margin or min(before) - max(now) > margin:
         return _mean(now) - _mean(before)
     return Fraction(0)
 

@@ -58,7 +58,7 @@ class Gated:
 
     old: GatedCount
     new: GatedCount
-    #: growth that is told from noise, as a fraction; 0 where raw counts are compared
+    #: the detection limit, as a fraction; 0 where raw counts are compared
     detects: Fraction = Fraction(0)
     #: kind of noise -> what it has grown by, in instructions per call
     noise: Mapping[str, Fraction] = field(default_factory=dict)

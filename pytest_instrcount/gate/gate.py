@@ -61,7 +61,7 @@ def judge(comparison: Comparison, limit: Limit) -> Verdict:
 
 
 def judge_counts(counts: Gated, limit: Limit) -> Verdict:
-    """Regressed or improved by more than the limit, and by more than is told from noise.
+    """Regressed or improved by more than the limit, and by more than the detection limit.
 
     >>> from fractions import Fraction
     >>> from pytest_instrcount.gate.compare import GatedCount

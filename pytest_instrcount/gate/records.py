@@ -53,7 +53,7 @@ class TestResult:
     spread: Fraction | None = None
     #: the least and the most that layouts counted, per call; None if not known
     ends: tuple[Fraction, Fraction] | None = None
-    #: the smallest growth that is told from noise, as a fraction; None if not known
+    #: the detection limit, as a fraction; None if unknown
     detects: Fraction | None = None
     #: the same of growth outside of noise, which layouts cannot hide
     floor: Fraction | None = None
@@ -75,7 +75,7 @@ class TestResult:
     work: tuple[tuple[str, Fraction, Fraction], ...] = ()
     #: the limit of allocations, where it was passed
     allocs_limit: Limit | None = None
-    #: whose doing a change is, by Python function; None where nothing says
+    #: which functions caused a change, by Python function; None where nothing says
     python: PythonBlame | None = None
     #: what it is made of by Python function, measured now or else in its baseline; None if neither is
     tree: CallTree | None = None

@@ -100,7 +100,7 @@ class Rulings:
         )
         delta = comparison if isinstance(comparison, Delta) else None
         if self.first_look and not measurement.layouts and delta is not None:
-            # of a single layout: it is the limit that was told from noise
+            # of a single layout: it is the limit that is compared with noise
             result = replace(result, spread=None, ends=None, detects=None, floor=None)
         self.results[nodeid] = result
         if measurement.layouts and not measurement.unsteady:

@@ -13,10 +13,10 @@ _MARKED = re.compile(r"#(?=#(?:vso|teamcity)?\[)")
 _HARMLESS = frozenset("\n\t\xa0\u3000")
 
 
-def unobeyed(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""The text with all that is obeyed, not shown, written out; lines stay lines.
 
-    >>> print(unobeyed("a\x1b[31m\u202e\n::error::b"))
+    >>> print(escape_controls("a\x1b[31m\u202e\n::error::b"))
     a\x1b[31m\u202e
     \x3a:error::b
     """

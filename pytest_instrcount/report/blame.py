@@ -24,7 +24,7 @@ _WORTH_NAMING = Fraction(1, 20)
 
 
 def render_blame(result: TestResult, width: int) -> list[str]:
-    """Whose doing a growth is, or that a test got cheaper; nothing that is not known."""
+    """The functions that caused a growth, or that a test got cheaper; empty if unknown."""
     grew = result.verdict is not Verdict.improved
     lines = []
     if result.python is not None:
@@ -41,9 +41,9 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
         word = "dearer" if grew else "cheaper"
         return [f"by Python function ({how}): none of them got {word}"]
     agrees = blame.change > 0 if grew else blame.change < 0
-    whole = abs(blame.change if agrees else causes[0].doing)
+    whole = abs(blame.change if agrees else causes[0].self_delta)
     first, *others = causes
-    named = [first, *(each for each in others if abs(each.doing) > whole * _WORTH_NAMING)]
+    named = [first, *(each for each in others if abs(each.self_delta) > whole * _WORTH_NAMING)]
     share = f"{percent_of(blame.explained(len(named)))} of the change"
     if not agrees:
         # to be counted by function costs some per cent itself, which a smaller change drowns in
@@ -58,7 +58,9 @@ def _cause_lines(
     blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool
 ) -> Iterator[str]:
     """A function, by how much it changed, what it does otherwise, and who calls it."""
-    change = percent(delta.doing / blame.before) if blame.before else quotient(delta.doing)
+    change = (
+        percent(delta.self_delta / blame.before) if blame.before else quotient(delta.self_delta)
+    )
     path, line = place_of(blame.new, delta.name)
     name = cut_left(shown_name(delta.name, line), width - len(change) - 2)
     yield f"  {change}  {name}"
@@ -81,10 +83,10 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: 
     """The reasons for a function's changed cost: more calls, fewer calls, or its own code."""
     sign = 1 if grew else -1
     lines: list[str] = []
-    own = delta.doing - sum((each.cost for each in delta.called), Fraction(0))
+    own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
     called = (each for each in delta.called if each.cost * sign > 0)
     most = next(called, None)
-    if most is not None and most.cost * 2 * sign >= delta.doing * sign:
+    if most is not None and most.cost * 2 * sign >= delta.self_delta * sign:
         callee = printable(most.name.rpartition(":")[2])
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
         lines = _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)

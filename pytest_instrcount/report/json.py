@@ -3,7 +3,7 @@
 History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
-3: floor; whose doing a change is (per test functions, python, explained, work); budgets; against; of benchmarks
+3: floor; causes of a change (per test functions, python, explained, work); budgets; against; of benchmarks
    group and extra_info; cause: why a test was not compared with the baseline that it has; remarks
 """
 
@@ -120,7 +120,7 @@ def _function_dict(blame: PythonBlame, delta: PythonDelta) -> dict[str, object]:
         "name": name,
         "file": path,
         "line": place_of(blame.new, delta.name)[1] or None,
-        "doing": _exact(delta.doing),
+        "self_delta": _exact(delta.self_delta),
         "own": _exact(delta.own),
         "inclusive": _exact(delta.inclusive),
         "calls": [_exact(delta.calls_before), _exact(delta.calls_after)],

@@ -187,12 +187,12 @@ function differences(title, changed) {
   ];
 }
 
-// Growth of each; "doing" is of Python functions alone.
+// Growth of each; "self_delta" is of Python functions alone.
 function functions(label, rows, unit) {
   if (!rows?.length) return h("p", { class: "quiet" }, "Nothing differs from the baseline.");
   const called = (row) => (row.calls_before == null || row.calls_after == null
     ? null : row.calls_after - row.calls_before);
-  const first = (row) => row.doing ?? row.self ?? 0;
+  const first = (row) => row.self_delta ?? row.self ?? 0;
   const amount = (title, value) => ({ title, number: true, value, cell: (row) => signed(value(row)) });
   return new Table({
     label, noun: "function", most: 50, sorted: null,
@@ -203,7 +203,7 @@ function functions(label, rows, unit) {
         h("span", { class: "name" }, shown(row.name)),
         row.file ? h("span", { class: "place" }, shown(row.file) + (row.line == null ? "" : `:${row.line}`)) : null,
       ] },
-      ...(rows[0].doing == null ? [] : [amount(`its doing, ${unit}`, (row) => row.doing)]),
+      ...(rows[0].self_delta == null ? [] : [amount(`self delta, ${unit}`, (row) => row.self_delta)]),
       amount(`self, ${unit}`, (row) => row.self),
       amount(`with callees, ${unit}`, (row) => row.inclusive),
       { title: `calls before ${ARROW} now`, number: true, value: called, cell: (row) => h("span",

@@ -138,7 +138,7 @@ def _python_function(tree: CallTree, delta: PythonDelta) -> _Record:
         "name": qualname,
         "file": path,
         "line": place_of(tree, delta.name)[1] or None,
-        "doing": plain(delta.doing),
+        "self_delta": plain(delta.self_delta),
         "self": plain(delta.own),
         "inclusive": plain(delta.inclusive),
         "calls_before": plain(delta.calls_before),

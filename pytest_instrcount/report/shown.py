@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.names import printable, shown_path
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest
 
 
@@ -44,4 +44,4 @@ def render_shown(bundle: Bundle, tests: tuple[BundledTest, ...], width: int = 80
     lines += [f"  {name} {version}" for name, version in bundle.versions.items()]
     for test in tests:
         lines += ["", f" {test.nodeid} ".center(width, "_"), *test.text]
-    return [unobeyed(printable(line)) for line in lines]
+    return [escape_controls(printable(line)) for line in lines]

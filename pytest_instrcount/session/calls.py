@@ -77,13 +77,13 @@ class TracedTests:
     def rule(
         self,
         findings: Findings,
-        glance: Callable[[str], Callable[[], None]],
+        poll: Callable[[str], Callable[[], None]],
         ran: Callable[[str], bool],
     ) -> None:
         """Wait for all counts and hand them on; ``ran``: whether the test itself has passed."""
         assert self._zygote is not None
         for nodeid, number in self._numbers.items():
-            answer = self._zygote.wait(number, glance(nodeid))
+            answer = self._zygote.wait(number, poll(nodeid))
             if not ran(nodeid):
                 continue
             counted = self._counted(nodeid, answer)

@@ -28,7 +28,7 @@ from pytest_instrcount.session.plugins import consult
 from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
-from pytest_instrcount.session.zygote import Surroundings, start_zygote
+from pytest_instrcount.session.zygote import LaunchContext, start_zygote
 
 if TYPE_CHECKING:
     from pytest_instrcount.session.calls import TracedTests
@@ -52,7 +52,7 @@ class Counting:
         config: pytest.Config,
         settings: Settings,
         valgrind: str,
-        surroundings: Surroundings,
+        context: LaunchContext,
         findings: Findings,
         selection: Selection,
         done: Callable[[pytest.Session], None],
@@ -66,7 +66,7 @@ class Counting:
         self._config = config
         self._settings = settings
         self._valgrind = valgrind
-        self._surroundings = surroundings
+        self._context = context
         self._findings = findings
         self._selection = selection
         self._done = done
@@ -106,7 +106,7 @@ class Counting:
     def _start_zygote(
         self, valgrind: str, options: Sequence[str] = (), *, layouts: bool = False
     ) -> Zygote:
-        about = self._config, self._settings, valgrind, self._surroundings, self._jobs, options
+        about = self._config, self._settings, valgrind, self._context, self._jobs, options
         try:
             return start_zygote(*about, layouts=layouts)
         except InstrcountError as error:

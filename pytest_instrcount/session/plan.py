@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pytest_instrcount.config.settings import MARKER, Settings, settings_for_item
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.plugins import ask_for_limit
 from pytest_instrcount.session.replay import Place
@@ -40,5 +40,5 @@ def plan_measured(
     )
     if mistakes:
         text = "\n".join(["instrcount: wrong markers [marker]", *mistakes])
-        raise pytest.UsageError(unobeyed(text))
+        raise pytest.UsageError(escape_controls(text))
     return planned

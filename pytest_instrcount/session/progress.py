@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from pytest_instrcount.config.settings import Settings
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 
 #: A line is written so often while something is awaited: a silent CI job looks like a hung one.
 _PULSE_SECONDS = 30.0
@@ -19,7 +19,7 @@ def say(config: pytest.Config, settings: Settings, line: str) -> None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None and settings.verbosity >= 0:
         reporter.ensure_newline()
-        reporter.write_line(unobeyed(line))
+        reporter.write_line(escape_controls(line))
         reporter.flush()  # a log in CI is a file: it would be shown at the end of the run
 
 

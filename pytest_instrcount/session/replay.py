@@ -11,7 +11,7 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.messages import Answer
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
 
@@ -118,7 +118,7 @@ def make_report(
         location=item.location,
         keywords=dict.fromkeys(item.keywords, 1),
         outcome=outcome,
-        longrepr=None if text is None else unobeyed(text),
+        longrepr=None if text is None else escape_controls(text),
         when=when,
         duration=0.0,
     )

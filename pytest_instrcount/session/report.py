@@ -14,7 +14,7 @@ from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import RunSummary
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.text import render_header, render_summary
 from pytest_instrcount.report.trees import with_notes_on_trees
@@ -95,7 +95,7 @@ class Reporter:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
-            terminalreporter.write_line(unobeyed(line))
+            terminalreporter.write_line(escape_controls(line))
 
     def _summarise(self) -> RunSummary:
         if self._summary is None:

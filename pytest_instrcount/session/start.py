@@ -18,7 +18,7 @@ from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_
 from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.timings import Accounting, start_account
-from pytest_instrcount.session.zygote import Surroundings
+from pytest_instrcount.session.zygote import LaunchContext
 
 
 def start_measuring(
@@ -49,7 +49,7 @@ def start_measuring(
         config,
         settings,
         valgrind,
-        Surroundings.here(config, sys_path),
+        LaunchContext.here(config, sys_path),
         findings,
         selection,
         gate.close,

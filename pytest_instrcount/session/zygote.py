@@ -27,17 +27,17 @@ from pytest_instrcount.host import patience
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LaunchContext:
     """The environment of a test, apart from pytest's options."""
 
     #: ``sys.path`` before pytest and its plugins add to it
     sys_path: Sequence[str]
     #: the working folder
     folder: Path
-    environment: Mapping[str, str]
+    variables: Mapping[str, str]
 
     @classmethod
-    def here(cls, config: pytest.Config, sys_path: Sequence[str]) -> Surroundings:
+    def here(cls, config: pytest.Config, sys_path: Sequence[str]) -> LaunchContext:
         """Those of this process."""
         return cls(sys_path, config.invocation_params.dir, os.environ)
 
@@ -46,7 +46,7 @@ def start_zygote(
     config: pytest.Config,
     settings: Settings,
     valgrind: str,
-    surroundings: Surroundings,
+    context: LaunchContext,
     jobs: int,
     options_of_valgrind: Sequence[str] = (),
     *,
@@ -65,10 +65,10 @@ def start_zygote(
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
-            surroundings.environment, settings.let_through, sys.executable, scratch.path
+            context.variables, settings.let_through, sys.executable, scratch.path
         )
         | dict(settings.child.variables),
-        folder=str(surroundings.folder),
+        folder=str(context.folder),
         options=canonical_options(
             option,
             config.rootpath,
@@ -77,7 +77,7 @@ def start_zygote(
             lambda name: has_ini(config, name),
         ),
         args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
-        sys_path=list(surroundings.sys_path),
+        sys_path=list(context.sys_path),
         presentation=presentation(option),
         patience=max(patience.START_SECONDS, settings.timeout),
         jobs=jobs,

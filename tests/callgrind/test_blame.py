@@ -1,4 +1,4 @@
-"""Whose doing a change is, with real Valgrind: through trampolines, and through the tracer."""
+"""The functions that cause a change, with real Valgrind: through trampolines, and through the tracer."""
 
 from __future__ import annotations
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,13 +83,13 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "project"
-        self.temporary = folder / "tmp"
+        # with a name short enough for the sockets of multiprocessing; unlike pytest's folders
+        self.temporary = Path(tempfile.mkdtemp(prefix="ic-", dir="/tmp"))
         self.report = folder / "report.json"
         self.junit = folder / "junit.xml"
         #: whether texts are wanted; XML cannot hold all ids
         self.has_junit = True
-        for each in (self.path, self.temporary):
-            each.mkdir()
+        self.path.mkdir()
         self.write("pytest.ini", "[pytest]\n")
 
     def write(self, name: str, text: str) -> None:
@@ -231,10 +233,14 @@ def compare(place: Place, args: Iterable[str] = (), **env: str) -> Compared:
 
 
 @pytest.fixture(scope="module")
-def module_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    return Place(tmp_path_factory.mktemp("faults"))
+def module_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    place = Place(tmp_path_factory.mktemp("faults"))
+    yield place
+    shutil.rmtree(place.temporary, ignore_errors=True)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Iterator[Place]:
+    place = Place(tmp_path)
+    yield place
+    shutil.rmtree(place.temporary, ignore_errors=True)

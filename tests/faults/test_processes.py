@@ -93,9 +93,7 @@ FAULTS = {
         "failed",
         "went down with the zygote before the test ended",
     ),
-    "kills_its_group": Fault(
-        "os.killpg(0, 9)", "failed", "went down with the zygote before the test ended"
-    ),
+    "kills_its_group": Fault("os.killpg(0, 9)", "failed", "before the test ended"),
     "stops_the_process_of_its_file": Fault("os.kill(os.getppid(), signal.SIGSTOP)"),
     "stops_itself": Fault(
         "os.kill(os.getpid(), signal.SIGSTOP)",

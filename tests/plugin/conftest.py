@@ -190,8 +190,8 @@ class FakeZygote:
             self.orders.append(order)
         return first
 
-    def wait(self, index: int, glance: Callable[[], None]) -> Answer | Problem:
-        glance()
+    def wait(self, index: int, poll: Callable[[], None]) -> Answer | Problem:
+        poll()
         if self._valgrind.dead:
             raise ZygoteFailed("zygote-failed", self._valgrind.dead, "valgrind --version")
         name = _test_name(self.orders[index].nodeid)

@@ -44,16 +44,18 @@ class Other:
     asked: list[tuple[list[str], bool]] = field(default_factory=list)
     #: files of the commit as they lay there
     seen: set[str] = field(default_factory=set)
-    room: str = ""
+    worktree: str = ""
     arguments: list[str] = field(default_factory=list)
 
     def run(
         self, head: Head, words: Sequence[str], nodeids: Sequence[str], *, first_look: bool
     ) -> Answer:
-        room = head._room.tree
-        self.room, self.arguments = str(room), [*words, *head._arguments()]
+        worktree = head._worktree.tree
+        self.worktree, self.arguments = str(worktree), [*words, *head._arguments()]
         self.seen = {
-            str(path.relative_to(room)) for path in room.rglob("*") if ".git" not in path.parts
+            str(path.relative_to(worktree))
+            for path in worktree.rglob("*")
+            if ".git" not in path.parts
         }
         answer = Answer()
         names = {nodeid.rpartition("::")[2]: nodeid for nodeid in nodeids}
@@ -153,9 +155,9 @@ def test_regression(other: Other, project: Project) -> None:
     assert "--instrcount-update-baseline" not in result.stdout.str()
     assert project.tree() == before
     assert git(project, "status", "--porcelain") == status
-    assert len(other.room) == len(str(project.path))
-    assert len(Path(other.room).parts) == len(project.path.parts)
-    assert not Path(other.room).exists()
+    assert len(other.worktree) == len(str(project.path))
+    assert len(Path(other.worktree).parts) == len(project.path.parts)
+    assert not Path(other.worktree).exists()
 
 
 def test_nothing_moved(other: Other, project: Project) -> None:
@@ -269,11 +271,11 @@ def test_arguments(other: Other, project: Project) -> None:
     ini = project.path / "tox.ini"
     against(project, "-x", "-k", "a", "-W", "ignore", "--tb=short", "test_it.py")
     assert other.arguments == [
-        *("--instrcount-against=HEAD", "-W", "ignore", f"{other.room}/test_it.py"),
+        *("--instrcount-against=HEAD", "-W", "ignore", f"{other.worktree}/test_it.py"),
         "--instrcount-update-baseline",
         "--maxfail=0",
-        f"--rootdir={other.room}",
-        *("-c", f"{other.room}/{ini.name}"),
+        f"--rootdir={other.worktree}",
+        *("-c", f"{other.worktree}/{ini.name}"),
     ]
 
 

@@ -76,7 +76,7 @@ def table_in(text: str | list[str]) -> list[str]:
 
 
 def test_two_folders(suite: Project, capsys: Captured) -> None:
-    """The words and the numbers of a run, the worst first, with whose doing it is; exit code 1."""
+    """The words and the numbers of a run, the worst first, with the function that caused it; exit code 1."""
     run = suite.measure()
     text = run.stdout.str()
     old = Path(suite.path / "instrcount_baselines")

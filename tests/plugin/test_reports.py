@@ -48,7 +48,7 @@ def test_page(suite: Project) -> None:
     assert found["run"]["environment"]["valgrind"] == "3.19.0"
     changed, same = found["test-0"]["python"], found["test-1"]["python"]
     assert changed["functions"][0]["name"] == "test_a"
-    assert changed["functions"][0]["doing"] == 9_900
+    assert changed["functions"][0]["self_delta"] == 9_900
     names = changed["names"]
     assert names == ["test_a (test_it.py)", "f (shop.py)"]
     assert changed["old"] == [0, 0, 100, 1, 1, 1, 9_900, 10]

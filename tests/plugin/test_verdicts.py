@@ -482,7 +482,7 @@ def test_report_validates(suite: Project) -> None:
                 "name": "test_a",
                 "file": "test_it.py",
                 "line": 3,
-                "doing": 1000,
+                "self_delta": 1000,
                 "own": 1000,
                 "inclusive": 1000,
                 "calls": [1, 1],

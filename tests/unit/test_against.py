@@ -17,8 +17,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
 from pytest_instrcount.session.against.origins import built_in_place, check_origins, packages_of
-from pytest_instrcount.session.against.request import Answer, Told, pack, unpack
-from pytest_instrcount.session.against.worktree import padded, take_room
+from pytest_instrcount.session.against.request import Answer, Request, pack, unpack
+from pytest_instrcount.session.against.worktree import padded, take_worktree
 
 
 def git(folder: Path, *words: str) -> str:
@@ -224,9 +224,11 @@ def test_work_trees_of_any_name(shop: Path, name: str) -> None:
     assert repository.path == moved
     repository.check_out(repository.resolve("HEAD~1"), folder)
     assert (folder / "shop.py").read_text() == "one"
-    told = Told([str(moved)], [], {}, "", None, True, "", Move((), "", ()), str(moved), [], "")
-    told.write(folder / "told.json")
-    assert Told.load(json.loads((folder / "told.json").read_text())) == told
+    request = Request(
+        [str(moved)], [], {}, "", None, True, "", Move((), "", ()), str(moved), [], ""
+    )
+    request.write(folder / "request.json")
+    assert Request.load(json.loads((folder / "request.json").read_text())) == request
 
 
 def test_branch_that_is_known_by_another_name(shop: Path) -> None:
@@ -277,11 +279,11 @@ def test_a_room_is_as_long_as_the_work_tree(length: int, parts: int) -> None:
     assert found != padded(Path("/tmp"), like, 4)
 
 
-def test_rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worktrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Private, of the wanted length, of one name in each run, and never shared."""
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     like = tmp_path / "a" / "b" / ("c" * 30)
-    first, second = take_room(like), take_room(like)
+    first, second = take_worktree(like), take_worktree(like)
     assert first.tree != second.tree
     for room in (first, second):
         assert len(str(room.tree)) == len(str(like))
@@ -290,7 +292,7 @@ def test_rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (first.tree / "left").write_text("")
     second.remove()
     os.close(first.scratch.lock)
-    again = take_room(like)  # the first was left by a run that was killed
+    again = take_worktree(like)  # the first was left by a run that was killed
     assert again.tree == first.tree
     assert not os.listdir(again.tree)
     again.remove()
@@ -299,7 +301,7 @@ def test_rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_work_tree_that_is_too_short() -> None:
     """No temporary path is as short as /app: the shortest has to do."""
-    room = take_room(Path("/app"))
+    room = take_worktree(Path("/app"))
     room.remove()
     assert len(str(room.tree)) <= len("/tmp/i000")
 
@@ -403,10 +405,12 @@ def test_modules_that_were_built_in_place(tmp_path: Path) -> None:
 
 def test_what_is_told_and_answered_comes_through(tmp_path: Path) -> None:
     move = Move(("/a",), "/b", ("/a/.venv",))
-    told = Told(["-v"], ["/x"], {}, "", ["t"], True, pack({"a": 1}), move, "/a", ["p"], "answer")
-    told.write(tmp_path / "told.json")
-    read = Told.load(json.loads((tmp_path / "told.json").read_text()))
-    assert read == told
+    request = Request(
+        ["-v"], ["/x"], {}, "", ["t"], True, pack({"a": 1}), move, "/a", ["p"], "answer"
+    )
+    request.write(tmp_path / "request.json")
+    read = Request.load(json.loads((tmp_path / "request.json").read_text()))
+    assert read == request
     assert unpack(read.packed) == {"a": 1}
     answer = Answer(["t"], {"t": "fails"}, ["slug", "why", "fix"])
     answer.write(str(tmp_path / "answer"))

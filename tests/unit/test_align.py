@@ -35,7 +35,7 @@ def renamed(rows: Rows, **names: str) -> Rows:
 
 
 def doings(blame: PythonBlame) -> dict[str, int]:
-    return {each.name: int(each.doing) for each in blame.functions if each.doing}
+    return {each.name: int(each.self_delta) for each in blame.functions if each.self_delta}
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_no_instruction_is_lost(old: CallTree, new: CallTree) -> None:
 
 
 @given(trees, trees)
-def test_doings_of_renamed_functions_add_up(old: CallTree, new: CallTree) -> None:
+def test_self_deltas_of_renamed_functions_add_up(old: CallTree, new: CallTree) -> None:
     nodes = {(path[0], *(f"{name}2" for name in path[1:])): row for path, row in new.nodes.items()}
     other = CallTree(new.how, new.counted, nodes)
     blame = find_blame(old.fold(), other)
     whole = Fraction(other.total, other.counted) - Fraction(old.total, old.counted)
-    assert sum(each.doing for each in blame.functions) == blame.change == whole
+    assert sum(each.self_delta for each in blame.functions) == blame.change == whole
 
 
 def test_what_got_cheaper_is_not_named_first() -> None:
@@ -155,6 +155,6 @@ def test_what_got_cheaper_is_not_named_first() -> None:
     blame = find_blame(old, new)
     assert doings(blame) == {"f": 400, "g": -500, "h": 150}
     assert blame.change == 50
-    assert [each.name for each in blame.functions if each.doing] == ["h", "f", "g"]
+    assert [each.name for each in blame.functions if each.self_delta] == ["h", "f", "g"]
     assert [each.name for each in blame.causes(grew=True)] == ["h", "f"]
     assert [each.name for each in blame.causes(grew=False)] == ["g"]

@@ -1,4 +1,4 @@
-"""Whose doing a change is: trees, their comparison, and what Callgrind says of trampolines."""
+"""The functions that cause a change: trees, their comparison, and what Callgrind says of trampolines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ def tree(counted: int = 1, /, **branches: tuple[int, int]) -> CallTree:
 
 
 def doings(old: CallTree, new: CallTree) -> dict[str, int]:
-    return {each.name: int(each.doing) for each in find_blame(old, new).functions if each.doing}
+    return {
+        each.name: int(each.self_delta)
+        for each in find_blame(old, new).functions
+        if each.self_delta
+    }
 
 
 trees = st.builds(
@@ -62,12 +66,12 @@ def test_folding_loses_nothing(made: CallTree) -> None:
 
 
 @given(trees, trees)
-def test_doings_add_up_to_the_change(old: CallTree, new: CallTree) -> None:
+def test_self_deltas_add_up_to_the_change(old: CallTree, new: CallTree) -> None:
     """Nothing is blamed twice, nothing on nobody; both sides per call of the test."""
     blame = find_blame(old.fold(), new)
     whole = Fraction(new.total, new.counted) - Fraction(old.total, old.counted)
     assert blame.change == whole
-    assert sum(each.doing for each in blame.functions) == whole
+    assert sum(each.self_delta for each in blame.functions) == whole
 
 
 @pytest.mark.parametrize(

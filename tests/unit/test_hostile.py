@@ -31,7 +31,7 @@ from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Stor
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallStore, CallTable
 from pytest_instrcount.gate.store.shard import load_shard
-from pytest_instrcount.host.text import unobeyed
+from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
 from pytest_instrcount.report.shown import render_shown
 from pytest_instrcount.trace.events.nvprof import parse_nvprof_trace
@@ -395,7 +395,7 @@ def test_what_is_no_message_ends_the_line(body: bytes) -> None:
 )
 def test_unobeyed(text: str, shown: str) -> None:
     """What a terminal or a CI obeys is written out; all else is as it was."""
-    assert unobeyed(text) == shown
+    assert escape_controls(text) == shown
 
 
 def test_errors_are_not_obeyed() -> None:

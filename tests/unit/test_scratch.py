@@ -154,7 +154,9 @@ def test_steps_of_length() -> None:
     lengths = {
         len(temporary_folder(f"/{'x' * size}/instrcount-0000001000-000")) for size in range(90)
     }
-    assert lengths == {48, 80, 112, 144}
+    assert lengths == {48, 66, 98, 130}
+    listener = "/00000001/pymp-12345678/listener-12345678"  # of multiprocessing, on Linux
+    assert 66 + len(listener) <= 107
     assert len(temporary_folder("/é" * 4)) == 48 - 4  # bytes are what is counted
 
 

@@ -372,8 +372,8 @@ def server(monkeypatch: pytest.MonkeyPatch, scratch: Path) -> Any:
     assert not list(scratch.iterdir())
 
 
-def around(*imports: str) -> statements.Surroundings:
-    return statements.Surroundings("v", "python", {}, "/", [], list(imports), False)
+def around(*imports: str) -> statements.LaunchContext:
+    return statements.LaunchContext("v", "python", {}, "/", [], list(imports), False)
 
 
 ORDER = statements.Order("1", "pass", (), 100, 2, True, False)

@@ -27,9 +27,9 @@ from pytest_instrcount.callgrind.process import (
 from pytest_instrcount.callgrind.procfs import open_pidfd
 from pytest_instrcount.callgrind.scratch import remove_tree
 from pytest_instrcount.callgrind.supervisor.collecting import Files
-from pytest_instrcount.callgrind.supervisor.outbox import Outbox, Stopped
 from pytest_instrcount.callgrind.supervisor.running import Runs
 from pytest_instrcount.callgrind.supervisor.runs import FileChild, Run, Starting, Test
+from pytest_instrcount.callgrind.supervisor.send_queue import SendQueue, Stopped
 from pytest_instrcount.callgrind.supervisor.starting import Zygotes
 from pytest_instrcount.callgrind.supervisor.state import State
 
@@ -52,7 +52,7 @@ class Supervisor:
 
     def __post_init__(self) -> None:
         selector = selectors.DefaultSelector()
-        self.state = State(self.setup, Outbox(self.native.socket, selector), selector)
+        self.state = State(self.setup, SendQueue(self.native.socket, selector), selector)
         self.files = Files(self.state, self.on_alone)
         self.zygotes = Zygotes(self.state, self.files.begin_alone, self.on_zygote_end)
         self.runs = Runs(self.state, self.files, self.zygotes.note_result)
@@ -76,11 +76,11 @@ class Supervisor:
         except Stopped:
             pass
         except Exception:
-            self.state.outbox.send({"kind": "broken", "why": traceback.format_exc()})
+            self.state.send_queue.send({"kind": "broken", "why": traceback.format_exc()})
             raise
         finally:
             self.end_all()
-            self.state.outbox.flush()
+            self.state.send_queue.flush()
 
     def answer_events(self) -> None:
         """Answer what has happened, after a while at most."""
@@ -142,14 +142,14 @@ class Supervisor:
             end_orphans(lambda pid: False)
         remove_tree(self.state.folder)
         with contextlib.suppress(Stopped):
-            self.state.outbox.send({"kind": "cpu", "seconds": sum(os.times()[:4])})
+            self.state.send_queue.send({"kind": "cpu", "seconds": sum(os.times()[:4])})
 
     # Scheduling.
 
     def schedule(self) -> None:
         """Start as much as there are cores for, in the order in which pytest wants the results.
 
-        What went down with others runs with none beside it: so it is known whose doing it was.
+        What went down with others runs with none beside it: so the guilty one is known.
         """
         withheld = []
         waiting, current = self.state.waiting, self.runs.current

@@ -83,7 +83,7 @@ class Runs:
         if run.pidfd >= 0:
             state.listen(run.pidfd, lambda: self.finish(run))
         state.sweeper.begin(run.pid)
-        state.outbox.send({"kind": "started", "index": test.index})
+        state.send_queue.send({"kind": "started", "index": test.index})
 
     def below(self, zygote: Valgrind) -> list[Run]:
         """Those that were forked of this zygote."""
@@ -180,7 +180,7 @@ class Runs:
             return
         if message["kind"] == "result":
             self.on_result()
-        state.outbox.send(message)
+        state.send_queue.send(message)
 
     def _last_words(self, run: Run) -> str:
         """The last messages of Valgrind about a test's process, and where the test was."""

@@ -135,7 +135,7 @@ class Zygotes:
             state.listen(valgrind.parent.channel, lambda: self.on_end(valgrind))
             state.sweeper.settle(valgrind.process.pid)
             if not start.number:
-                state.outbox.send({"kind": "ready"})
+                state.send_queue.send({"kind": "ready"})
 
     def _give_up(self, start: Starting, why: str) -> None:
         """A process is not ready: start it once more if somebody has killed it."""

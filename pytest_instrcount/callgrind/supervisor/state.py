@@ -14,8 +14,8 @@ from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.messages import SpanOf
 from pytest_instrcount.callgrind.orders import Start
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, restore
-from pytest_instrcount.callgrind.supervisor.outbox import Outbox, Stopped
 from pytest_instrcount.callgrind.supervisor.runs import Test
+from pytest_instrcount.callgrind.supervisor.send_queue import SendQueue, Stopped
 from pytest_instrcount.callgrind.supervisor.settling import MOST_TRIES
 from pytest_instrcount.callgrind.supervisor.sweeping import Sweeper
 from pytest_instrcount.callgrind.supervisor.waiting import Waiting
@@ -32,7 +32,7 @@ class State:
     """The run's setup and folder, the tests that wait, and what is listened to."""
 
     setup: Start
-    outbox: Outbox
+    send_queue: SendQueue
     selector: selectors.BaseSelector
     waiting: Waiting = field(default_factory=Waiting)
     scratch: Scratch = field(init=False)
@@ -97,19 +97,19 @@ class State:
     def tell_spent(self, test: Test | None, spans: list[SpanOf]) -> None:
         """Say what took how long: seen from here, so that nobody under Valgrind reads a clock."""
         index = None if test is None else test.index
-        self.outbox.send({"kind": "spent", "index": index, "spans": spans})
+        self.send_queue.send({"kind": "spent", "index": index, "spans": spans})
 
     def give_problem(
         self, test: Test, why: str, detail: str = "", slug: str = "not-measured"
     ) -> None:
         """Say why a test cannot be measured."""
-        self.outbox.send(
+        self.send_queue.send(
             {"kind": "problem", "index": test.index, "slug": slug, "why": why, "detail": detail}
         )
 
     def fatal(self, why: str) -> None:
         """Say why nothing can be measured. Raises Stopped."""
-        self.outbox.send({"kind": "fatal", "why": why})
+        self.send_queue.send({"kind": "fatal", "why": why})
         raise Stopped
 
 

@@ -37,7 +37,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class LaunchContext:
     """The environment of a process under Valgrind; statements that share it can share a process."""
 
     valgrind: str
@@ -58,13 +58,13 @@ class _Closed(Exception):
 class Server:
     """A Python under Valgrind that forks for each statement."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
-        self.launch = Launch(around.valgrind)
+    def __init__(self, context: LaunchContext) -> None:
+        self.context = context
+        self.launch = Launch(context.valgrind)
         self._line, theirs = socket.socketpair()
         try:
             plan = self.launch.path / "plan.json"
-            environment = dict(around.environment)
+            environment = dict(context.environment)
             content = {
                 "kind": "statements",
                 "parent": os.getpid(),
@@ -72,13 +72,13 @@ class Server:
                 "idle_seconds": _IDLE_SECONDS,
                 # on the interpreter's own path from its start, a folder would be listed
                 "pythonpath": environment.pop("PYTHONPATH", ""),
-                "sys_path": around.sys_path,
-                "imports": around.imports,
-                "dont_write_bytecode": around.dont_write_bytecode,
+                "sys_path": context.sys_path,
+                "imports": context.imports,
+                "dont_write_bytecode": context.dont_write_bytecode,
             }
             plan.write_text(json.dumps(content), encoding="utf-8")
-            command = python_command(around.executable, _PACKAGE, plan)
-            self.launch.start(command, environment, around.folder, theirs.fileno())
+            command = python_command(context.executable, _PACKAGE, plan)
+            self.launch.start(command, environment, context.folder, theirs.fileno())
         except BaseException:
             self.end()
             raise
@@ -120,7 +120,7 @@ class Server:
 _kept: list[Server] = []
 
 
-def count_statement(around: Surroundings, order: Order, seconds: float) -> list[str]:
+def count_statement(context: LaunchContext, order: Order, seconds: float) -> list[str]:
     """Count a statement under Valgrind; returns the text of the dump of each repeat, and then of
     the baseline if one was ordered.
 
@@ -130,9 +130,9 @@ def count_statement(around: Surroundings, order: Order, seconds: float) -> list[
     """
     # Python writes byte code when a file is first imported, and a process that compiled is not the
     # one that only reads: then it is all done again.
-    for may_compile in (around.dont_write_bytecode, True):
-        server, told = _ask_some(around, order, seconds, may_compile=may_compile)
-        keeps = bool(around.imports) and told["kind"] != "compiled"
+    for may_compile in (context.dont_write_bytecode, True):
+        server, told = _ask_some(context, order, seconds, may_compile=may_compile)
+        keeps = bool(context.imports) and told["kind"] != "compiled"
         try:
             if told["kind"] != "compiled":
                 return _counted(server, order, told)
@@ -160,13 +160,13 @@ def _counted(server: Server, order: Order, told: dict[str, Any]) -> list[str]:
 
 
 def _ask_some(
-    around: Surroundings, order: Order, seconds: float, *, may_compile: bool
+    context: LaunchContext, order: Order, seconds: float, *, may_compile: bool
 ) -> tuple[Server, dict[str, Any]]:
     """Ask the kept process if it serves, else a new one."""
     kept = _kept.pop() if _kept else None
     if kept is not None:
         try:
-            if kept.launch.ours and kept.launch.alive and kept.around == around:
+            if kept.launch.ours and kept.launch.alive and kept.context == context:
                 return kept, kept.ask(order, seconds, may_compile=may_compile)
         except _Closed:
             pass  # it has waited for too long, or was killed
@@ -174,7 +174,7 @@ def _ask_some(
             kept.end()
             raise
         kept.end()
-    server = Server(around)
+    server = Server(context)
     try:
         return server, server.ask(order, seconds, may_compile=may_compile)
     except _Closed:

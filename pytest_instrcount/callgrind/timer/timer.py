@@ -25,7 +25,7 @@ from pytest_instrcount.callgrind.timer.copied import (
 from pytest_instrcount.callgrind.timer.launch import Launch, count_program
 from pytest_instrcount.callgrind.timer.loop import STATEMENT, statement_code
 from pytest_instrcount.callgrind.timer.statement import DUMPS, PLAIN, WARM_UP
-from pytest_instrcount.callgrind.timer.statements import Order, Surroundings, count_statement
+from pytest_instrcount.callgrind.timer.statements import LaunchContext, Order, count_statement
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.stats import CallgrindStats
@@ -198,7 +198,7 @@ class Timer:
             any(each.kind != PLAIN for each in given.values())
             or any("torch" in _names(code) for code in codes)
         )
-        around = Surroundings(
+        context = LaunchContext(
             valgrind,
             sys.executable,
             self._environment(),
@@ -210,7 +210,7 @@ class Timer:
         with tempfile.TemporaryDirectory(prefix="instrcount") as folder:
             sent = send_globals(given, Path(folder))
             order = Order(task.stmt, task.setup, sent, number, repeats, baseline, torch)
-            return count_statement(around, order, seconds)
+            return count_statement(context, order, seconds)
 
     def _count_compiled(
         self, valgrind: str, number: int, repeats: int, seconds: float

@@ -40,10 +40,10 @@ _CLUES = tuple(
 )
 
 
-def find_clues(names: Iterable[str]) -> list[tuple[str, str, str]]:
+def find_hints(names: Iterable[str]) -> list[tuple[str, str, str]]:
     """Interpret function names: the cause, the first function that shows it, and the remedy.
 
-    >>> find_clues(["timemodule.c:time_time", "ceval.c:eval"])[0][:2]
+    >>> find_hints(["timemodule.c:time_time", "ceval.c:eval"])[0][:2]
     ('it reads the clock', 'timemodule.c:time_time')
     """
     found = []

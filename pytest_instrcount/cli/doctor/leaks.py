@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.command import FIXED
 from pytest_instrcount.cli.doctor.check import Check, State
-from pytest_instrcount.cli.doctor.hints import find_clues
+from pytest_instrcount.cli.doctor.hints import find_hints
 from pytest_instrcount.cli.doctor.project import Collected
 from pytest_instrcount.cli.doctor.trials import Counts, Outcome, Trial, Trials
 from pytest_instrcount.counts.profile import NOTHING, Profile
@@ -197,14 +197,14 @@ class Plan:
     def _differs_from_itself(self, first: Profile, again: Outcome) -> Check:
         found = "counts another number each time"
         moved: tuple[str, ...] = ()
-        clues = find_clues(first.rows)
+        hints = find_hints(first.rows)
         if again.profile is not None:
             found += f": {count(first.total)} and {count(again.profile.total)}"
             moved = tuple(moved_functions(first, again.profile))
         fix = NOISY
-        if clues:
-            found += f"; {_told(clues)}"
-            fix = clues[0][2]
+        if hints:
+            found += f"; {_told(hints)}"
+            fix = hints[0][2]
         return Check("again", "fail", found, fix, moved)
 
 
@@ -213,7 +213,7 @@ def judge_trial(
 ) -> Check:
     """One trial against the first count.
 
-    A leak is what moves the gated count by more than is told from noise; it fails where the gate
+    A leak is what moves the gated count by more than the detection limit; it fails where the gate
     would have said so, and else is a warning. ``remedies`` are for a leak that no clue explains.
     """
     if not now.verdict or now.profile is None or first.profile is None:
@@ -227,9 +227,9 @@ def judge_trial(
         return Check(name, "ok", figures)
     fix = remedies[0] if remedies else ""
     if not remedies:  # nothing was changed: then what it calls is to blame
-        clues = find_clues(now.profile.rows)
-        figures += f"; {_told(clues)}" if clues else ""
-        fix = clues[0][2] if clues else NOISY
+        hints = find_hints(now.profile.rows)
+        figures += f"; {_told(hints)}" if hints else ""
+        fix = hints[0][2] if hints else NOISY
     told = "leaks" if state == "fail" else "leaks, within the limit"
     moved = tuple(moved_functions(first.profile, now.profile))
     return Check(name, state, f"{told}: {figures}", fix, moved)
@@ -266,5 +266,5 @@ def moved_functions(first: Profile, now: Profile) -> Iterator[str]:
         yield f"{moved:+,}".rjust(12) + f"  {name}"
 
 
-def _told(clues: Sequence[tuple[str, str, str]]) -> str:
-    return ", ".join(f"{what} ({name})" for what, name, _ in clues[:2])
+def _told(hints: Sequence[tuple[str, str, str]]) -> str:
+    return ", ".join(f"{what} ({name})" for what, name, _ in hints[:2])

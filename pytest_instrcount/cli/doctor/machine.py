@@ -26,7 +26,7 @@ from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
 from pytest_instrcount.plugin import STARTED_WITH
-from pytest_instrcount.session.zygote import Surroundings, start_zygote
+from pytest_instrcount.session.zygote import LaunchContext, start_zygote
 
 #: Free space in bytes, below which a run is likely to fail, and below which a large one may.
 LEAST_FREE, LITTLE_FREE = 100_000_000, 1_000_000_000
@@ -131,7 +131,7 @@ def check_valgrind(project: Project) -> Iterator[Check]:
 
 def check_start(project: Project, valgrind: str) -> Check:
     """True if pytest starts under Callgrind: with the plugins and the conftest of the project, as in a run."""
-    here = Surroundings.here(project.config, STARTED_WITH)
+    here = LaunchContext.here(project.config, STARTED_WITH)
     try:
         zygote = start_zygote(project.config, project.settings, valgrind, here, 1)
         try:

@@ -35,7 +35,7 @@ class PythonDelta:
 
     name: str
     #: how much of the change is its doing; over all functions these add up to the whole change
-    doing: Fraction
+    self_delta: Fraction
     #: how much its own code and the C functions it called grew
     own: Fraction
     #: the same with all Python functions that it called
@@ -76,7 +76,7 @@ class PythonBlame:
         What got cheaper itself, with all that it calls, comes last of what made the test dearer.
         """
         sign = 1 if grew else -1
-        found = [each for each in self.functions if each.doing * sign > 0]
+        found = [each for each in self.functions if each.self_delta * sign > 0]
         return sorted(found, key=lambda each: each.inclusive * sign < 0)
 
     def chain_to(self, name: str) -> Path:
@@ -93,7 +93,7 @@ class PythonBlame:
         """The share of the change that the first `causes` are to blame for; at most 1."""
         if not self.change:
             return Fraction(0)
-        same = [each.doing for each in self.causes(grew=self.change > 0)]
+        same = [each.self_delta for each in self.causes(grew=self.change > 0)]
         return min(Fraction(1), sum(same[:number], Fraction(0)) / self.change)
 
 
@@ -103,12 +103,12 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     >>> from pytest_instrcount.counts.profile import Row
     >>> old = CallTree("trampolines", 1, {("f",): Row(10, 1), ("f", "g"): Row(50, 5)})
     >>> new = CallTree("trampolines", 1, {("f",): Row(12, 1), ("f", "g"): Row(100, 10)})
-    >>> [(each.name, int(each.doing)) for each in find_blame(old, new).functions]
+    >>> [(each.name, int(each.self_delta)) for each in find_blame(old, new).functions]
     [('f', 52), ('g', 0)]
     """
     aligned = align(old, new.fold())
     old, new = aligned.tree, new.fold(aligned.tree.inclusive)
-    doing: dict[str, Fraction] = {}
+    self_delta: dict[str, Fraction] = {}
     more: dict[str, dict[str, list[Fraction]]] = {}
     before, after = _Side(old), _Side(new)
     top = sorted({*old.children.get((), ()), *new.children.get((), ())})
@@ -116,7 +116,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     while pending:
         path = pending.pop()
         name, ratio = path[-1], _ratio(before.calls(path), after.calls(path))
-        _add(doing, name, after.own(path) - ratio * before.own(path))
+        _add(self_delta, name, after.own(path) - ratio * before.own(path))
         below = {*old.children.get(path, ()), *new.children.get(path, ())}
         for child in sorted(below):
             was, now = before.calls(child) * ratio, after.calls(child)
@@ -136,7 +136,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
                     cost = average
                     pending.append(child)
             if cost:
-                _add(doing, name, cost)
+                _add(self_delta, name, cost)
                 told = more.setdefault(name, {}).setdefault(child[-1], [Fraction(0)] * 3)
                 told[0] += before.calls(child)
                 told[1] += now
@@ -146,26 +146,26 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         new.unit,
         before.total,
         after.total,
-        _deltas(doing, more, before, after, aligned.renamed),
+        _deltas(self_delta, more, before, after, aligned.renamed),
         old,
         new,
     )
 
 
 def _deltas(
-    doing: Mapping[str, Fraction],
+    self_delta: Mapping[str, Fraction],
     more: Mapping[str, Mapping[str, list[Fraction]]],
     before: _Side,
     after: _Side,
     renamed: Mapping[str, tuple[str, ...]],
 ) -> tuple[PythonDelta, ...]:
     found = []
-    for name in doing.keys() | before.functions.keys() | after.functions.keys():
+    for name in self_delta.keys() | before.functions.keys() | after.functions.keys():
         old, new = before.functions.get(name, _NO_COST), after.functions.get(name, _NO_COST)
         called = [CalledMore(each, *numbers) for each, numbers in more.get(name, {}).items()]
         delta = PythonDelta(
             name=name,
-            doing=doing.get(name, Fraction(0)),
+            self_delta=self_delta.get(name, Fraction(0)),
             own=after.per_call(new.own) - before.per_call(old.own),
             inclusive=after.per_call(new.inclusive) - before.per_call(old.inclusive),
             calls_before=before.per_call(old.calls),
@@ -173,7 +173,7 @@ def _deltas(
             called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
             renamed=renamed.get(name, ()),
         )
-        differs = delta.doing or delta.own or delta.inclusive or delta.renamed
+        differs = delta.self_delta or delta.own or delta.inclusive or delta.renamed
         if differs or delta.calls_before != delta.calls_after:
             found.append(delta)
     change = after.total - before.total
@@ -182,9 +182,9 @@ def _deltas(
         sorted(
             found,
             key=lambda each: (
-                each.doing * change <= 0,
+                each.self_delta * change <= 0,
                 each.inclusive * change < 0,
-                -abs(each.doing),
+                -abs(each.self_delta),
                 each.name,
             ),
         )

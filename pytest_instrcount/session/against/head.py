@@ -25,8 +25,8 @@ from pytest_instrcount.host.text import several
 from pytest_instrcount.session.against.checkout import Checkout, tail_of
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, editable_tables, environments_in
-from pytest_instrcount.session.against.request import Answer, Told, pack
-from pytest_instrcount.session.against.worktree import take_room
+from pytest_instrcount.session.against.request import Answer, Request, pack
+from pytest_instrcount.session.against.worktree import take_worktree
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.progress import Pulse, say
 
@@ -48,12 +48,12 @@ class Head:
         self._repository = repository
         self._owner = os.getpid()
         spelled = _spelled(config.rootpath, repository.path)
-        self._room = take_room(spelled)
+        self._worktree = take_worktree(spelled)
         self._top = spelled
         old = tuple(dict.fromkeys((str(spelled), str(repository.path))))
-        self._move = Move(old, str(self._room.tree), environments_in(old))
+        self._move = Move(old, str(self._worktree.tree), environments_in(old))
         #: ours, where no test looks
-        self._own = self._room.tree / ".git" / "instrcount-against"
+        self._own = self._worktree.tree / ".git" / "instrcount-against"
         self.store = self._own / "baselines"
         self._unmeasured: dict[str, str] = {}
         self._files: dict[str, str] = {}
@@ -90,7 +90,7 @@ class Head:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Before pytest-xdist starts its workers, who collect: what is told here selects the tests."""
+        """Before pytest-xdist starts its workers, who collect: the request made here selects the tests."""
         if not self._ahead:
             return
         words = load_command_line(self._config).needed(selecting=True)
@@ -135,10 +135,10 @@ class Head:
     def remove(self) -> None:
         """Leave nothing behind."""
         if os.getpid() == self._owner:
-            self._room.remove()
+            self._worktree.remove()
 
     def _take_files(self) -> None:
-        checkout = Checkout(self._repository, self.base, self._room.tree)
+        checkout = Checkout(self._repository, self.base, self._worktree.tree)
         self._notes += checkout.take()
         self._own.mkdir()
         packages = checkout.packages()
@@ -184,7 +184,7 @@ class Head:
         """Run pytest there, with what selects tests or with ids of them."""
         answer, log = self._own / "answer.json", self._own / "pytest.log"
         answer.unlink(missing_ok=True)
-        told = Told(
+        request = Request(
             args=[*arguments, *self._arguments()],
             sys_path=list(map(self._move, self._sys_path)),
             editable=self._move.tables(self._tables),
@@ -197,10 +197,10 @@ class Head:
             packages=self._packages,
             answer=str(answer),
         )
-        told.write(self._own / "told.json")
+        request.write(self._own / "request.json")
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, str(_LAUNCH), str(self._own / "told.json")],
+                [sys.executable, str(_LAUNCH), str(self._own / "request.json")],
                 cwd=self._move(str(self._config.invocation_params.dir)),
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
@@ -279,7 +279,7 @@ class Head:
         if new:
             note += f"; {len(new)} test{' is' if len(new) == 1 else 's are'} not there"
         self._notes.insert(0, note)
-        extra = len(str(self._room.tree)) - len(str(self._top))
+        extra = len(str(self._worktree.tree)) - len(str(self._top))
         if extra:
             self._notes.append(
                 f"no temporary path is as short as {self._top}: more counts move by noise, and are "

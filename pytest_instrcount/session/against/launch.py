@@ -1,6 +1,6 @@
 """The first lines of the pytest that measures the other commit: imports lead to that one's files.
 
-Run as a script, with what it is told in a file; of its own package it imports nothing before.
+Run as a script, with its request in a file; of its own package it imports nothing before.
 """
 
 import json
@@ -11,12 +11,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 def main() -> int:
     """Become that pytest; returns its exit code."""
     with open(sys.argv[1], encoding="utf-8") as file:
-        told = json.load(file)
-    sys.path[:] = told["sys_path"]
-    for module, tables in told["editable"].items():
+        request = json.load(file)
+    sys.path[:] = request["sys_path"]
+    for module, tables in request["editable"].items():
         for table, content in tables.items():
             getattr(sys.modules[module], table).update(content)
-    folder = told["own_package"]
+    folder = request["own_package"]
     if folder:
         spec = spec_from_file_location(
             "pytest_instrcount", f"{folder}/__init__.py", submodule_search_locations=[folder]
@@ -25,10 +25,10 @@ def main() -> int:
         assert spec.loader is not None
         sys.modules["pytest_instrcount"] = module = module_from_spec(spec)
         spec.loader.exec_module(module)
-    sys.argv[:] = ["pytest", *told["args"]]
+    sys.argv[:] = ["pytest", *request["args"]]
     from pytest_instrcount.session.against.other import run_other_side
 
-    return run_other_side(told)
+    return run_other_side(request)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.session.against.origins import check_origins
-from pytest_instrcount.session.against.request import Answer, Told, unpack
+from pytest_instrcount.session.against.request import Answer, Request, unpack
 
 #: Options that would write a file where the user's side writes its own.
 _REPORTS = ("xmlpath", "htmlpath", "report_log", "pastebin", "trace_profile")
@@ -23,29 +23,29 @@ _REPORTS = ("xmlpath", "htmlpath", "report_log", "pastebin", "trace_profile")
 def run_other_side(found: Mapping[str, Any]) -> int:
     """Run pytest; returns its exit code."""
     die_with_parent()
-    told = Told.load(found)
-    side = OtherSide(told)
-    status = pytest.main(list(told.args), plugins=[side])
-    side.answer.write(told.answer)
+    request = Request.load(found)
+    side = OtherSide(request)
+    status = pytest.main(list(request.args), plugins=[side])
+    side.answer.write(request.answer)
     return int(status)
 
 
 class OtherSide:
     """Measures the wanted tests and no others, as the user's side measures them."""
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
-        self._wanted = None if told.wanted is None else frozenset(told.wanted)
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._wanted = None if request.wanted is None else frozenset(request.wanted)
         self.answer = Answer()
 
     @property
     def first_look(self) -> bool:
         """True if one layout is to do."""
-        return self._told.first_look
+        return self._request.first_look
 
     def settings(self, own: Settings) -> Settings:
         """The user's, but for what the marker says and what is written."""
-        given: Settings = unpack(self._told.packed)
+        given: Settings = unpack(self._request.packed)
         return replace(
             given,
             active=True,
@@ -65,8 +65,8 @@ class OtherSide:
     def pytest_configure(self, config: pytest.Config) -> None:
         """Before this plugin reads its settings."""
         config.stash[OTHER_SIDE] = self
-        config.stash[EDITABLE] = self._told.editable
-        config.stash[OWN_PACKAGE] = self._told.own_package
+        config.stash[EDITABLE] = self._request.editable
+        config.stash[OWN_PACKAGE] = self._request.own_package
         for name in _REPORTS:
             if getattr(config.option, name, None) is not None:
                 setattr(config.option, name, None)
@@ -85,10 +85,12 @@ class OtherSide:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """All that tests import at their top is imported: see from where."""
-        told = self._told
+        request = self._request
         self.answer.collected = [item.nodeid for item in session.items]
         try:
-            check_origins(told.packages, Path(told.move.new), told.move.moves, told.repository)
+            check_origins(
+                request.packages, Path(request.move.new), request.move.moves, request.repository
+            )
         except InstrcountError as error:
             self.answer.problem = [error.slug, error.why, error.fix]
             raise pytest.UsageError(str(error)) from None

@@ -14,7 +14,7 @@ from pytest_instrcount.session.against.moved import Move, Tables
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Request:
     """Settings for measuring the tests of the other commit."""
 
     #: arguments of pytest
@@ -40,7 +40,7 @@ class Told:
     answer: str
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Told:
+    def load(cls, found: Mapping[str, Any]) -> Request:
         """From JSON."""
         move = Move(
             tuple(found["move"]["old"]), found["move"]["new"], tuple(found["move"]["stays"])

@@ -24,7 +24,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Worktree:
     """A private folder of a run, and in it the one for the files."""
 
     scratch: Scratch
@@ -37,7 +37,7 @@ class Room:
         os.close(self.scratch.lock)
 
 
-def take_room(like: Path) -> Room:
+def take_worktree(like: Path) -> Worktree:
     """An empty folder, the length and the parts of its path as those of ``like`` if that can be had.
 
     Raises InstrcountError "scratch" if none can be made.
@@ -48,7 +48,7 @@ def take_room(like: Path) -> Room:
             lock = lock_folder(top)
             if lock is not None:
                 tree.mkdir(mode=0o700, parents=True, exist_ok=True)
-                return Room(Scratch(top, lock), tree)
+                return Worktree(Scratch(top, lock), tree)
         except OSError as found:
             error = found
     raise InstrcountError(

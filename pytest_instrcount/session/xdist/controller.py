@@ -31,10 +31,10 @@ from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import noting_interruption
 from pytest_instrcount.session.timings import Accounting, start_account
-from pytest_instrcount.session.xdist.environment import tell_surroundings
+from pytest_instrcount.session.xdist.environment import describe_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
-    SURROUNDINGS,
+    LAUNCH_CONTEXT,
     SYS_PATH,
     Hello,
     Planned,
@@ -117,7 +117,7 @@ class Controller:
         if node.gateway.spec.popen and not node.gateway.spec.chdir:
             node.workerinput[SYS_PATH] = self._sys_path
         else:
-            node.workerinput[SURROUNDINGS] = tell_surroundings(
+            node.workerinput[LAUNCH_CONTEXT] = describe_context(
                 self._sys_path, self._config.invocation_params.dir, self._config.rootpath
             )
 

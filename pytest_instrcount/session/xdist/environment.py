@@ -8,14 +8,14 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_instrcount.session.zygote import Surroundings
+from pytest_instrcount.session.zygote import LaunchContext
 
 #: What xdist puts first on ``sys.path`` and into PYTHONPATH of a worker elsewhere is its folder;
 #: there it has put these, and what the user has it copy.
 _COPIED_ALWAYS = {"pytest", "_pytest", "__pycache__"}
 
 
-def tell_surroundings(
+def describe_context(
     sys_path: Sequence[str], folder: Path, rootdir: Path
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The folder, seen from rootdir, and ``sys.path`` as pairs of an anchor and what follows it."""
@@ -42,13 +42,13 @@ def _anchored(path: str, anchors: Mapping[str, str]) -> tuple[str, str]:
     return "", path
 
 
-def find_surroundings(
+def restore_context(
     told: tuple[str, Sequence[tuple[str, str]]],
     sys_path: Sequence[str],
     rootdir: Path,
     here: Path,
     environment: Mapping[str, str],
-) -> Surroundings:
+) -> LaunchContext:
     """Those of a worker elsewhere, whose own folder is ``here``.
 
     What the controller imports from is looked for at the same place below rootdir and the
@@ -62,7 +62,7 @@ def find_surroundings(
     server = [path for path in sys_path if path.endswith("/execnet/script")]
     found += [path for path in sys_path if path not in (*found, *server)]
     pythonpath = environment.get("PYTHONPATH", "").removeprefix(f"{here}{os.pathsep}")
-    return Surroundings(
+    return LaunchContext(
         found,
         Path(os.path.normpath(rootdir / relative)),
         {**environment, "PYTHONPATH": pythonpath},

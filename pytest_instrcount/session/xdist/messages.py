@@ -24,10 +24,10 @@ from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.uncompared import Left
 
 #: In ``workerinput``: the channel; then, for a worker beside the controller, ``sys.path`` as the
-#: controller was started with; for one elsewhere, as `tell_surroundings`.
+#: controller was started with; for one elsewhere, as `describe_context`.
 CHANNEL = "instrcount_channel"
 SYS_PATH = "instrcount_sys_path"
-SURROUNDINGS = "instrcount_surroundings"
+LAUNCH_CONTEXT = "instrcount_launch_context"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ from pytest_instrcount.session.profiles import Keeper, joined_dumps
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.uncompared import Left
-from pytest_instrcount.session.xdist.environment import find_surroundings
+from pytest_instrcount.session.xdist.environment import restore_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
-    SURROUNDINGS,
+    LAUNCH_CONTEXT,
     SYS_PATH,
     Hello,
     Planned,
@@ -42,7 +42,7 @@ from pytest_instrcount.session.xdist.messages import (
     pack,
     unpack,
 )
-from pytest_instrcount.session.zygote import Surroundings
+from pytest_instrcount.session.zygote import LaunchContext
 
 Send = Callable[..., None]
 
@@ -81,7 +81,7 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
         config,
         settings,
         valgrind,
-        _surroundings(config, sys_path),
+        _context(config, sys_path),
         findings,
         selection,
         worker.settle,
@@ -98,12 +98,12 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
     config.pluginmanager.register(accounting, "instrcount-account")
 
 
-def _surroundings(config: Any, sys_path: Sequence[str]) -> Surroundings:
-    told = config.workerinput.get(SURROUNDINGS)
+def _context(config: Any, sys_path: Sequence[str]) -> LaunchContext:
+    told = config.workerinput.get(LAUNCH_CONTEXT)
     if told is None:
-        return Surroundings.here(config, config.workerinput[SYS_PATH])
+        return LaunchContext.here(config, config.workerinput[SYS_PATH])
     here = config.invocation_params.dir
-    return find_surroundings(told, sys_path, config.rootpath, here, os.environ)
+    return restore_context(told, sys_path, config.rootpath, here, os.environ)
 
 
 @dataclass(frozen=True, slots=True)

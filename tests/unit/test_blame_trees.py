@@ -1,4 +1,4 @@
-"""Whose doing a change is, from two trees; and what makes the trees tell functions apart."""
+"""The functions that cause a change, from two trees; and what makes the trees tell functions apart."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def tree(rows: Rows, counted: int = 1) -> CallTree:
 
 
 def doings(blame: PythonBlame) -> dict[str, int]:
-    return {each.name: int(each.doing) for each in blame.functions if each.doing}
+    return {each.name: int(each.self_delta) for each in blame.functions if each.self_delta}
 
 
 BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000, 30)}
@@ -56,7 +56,7 @@ BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000,
 def test_doing(after: Rows, found: dict[str, int]) -> None:
     blame = find_blame(tree(BEFORE), tree({**BEFORE, **after}))
     assert doings(blame) == found
-    assert sum(each.doing for each in blame.functions) == blame.change
+    assert sum(each.self_delta for each in blame.functions) == blame.change
 
 
 def test_what_was_small_is_named_itself() -> None:

@@ -15,7 +15,7 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.session.xdist.environment import find_surroundings, tell_surroundings
+from pytest_instrcount.session.xdist.environment import describe_context, restore_context
 from pytest_instrcount.session.xdist.messages import pack, unpack
 
 MEASUREMENT = Measurement(
@@ -84,8 +84,8 @@ def test_a_worker_elsewhere_imports_from_the_same_places(tmp_path: Path) -> None
     for folder in (here / "src", there / "shop" / "src", there / "pytest", there / "_pytest"):
         folder.mkdir(parents=True)
     site = next(path for path in sys.path if path.endswith("-packages"))
-    told = tell_surroundings([str(here / "src"), "/nowhere", site], here / "src", here)
-    found = find_surroundings(
+    told = describe_context([str(here / "src"), "/nowhere", site], here / "src", here)
+    found = restore_context(
         told,
         [str(there), f"{site}/execnet/script", "/opt/more", site],
         there / "shop",
@@ -94,13 +94,13 @@ def test_a_worker_elsewhere_imports_from_the_same_places(tmp_path: Path) -> None
     )
     assert found.sys_path == [str(there / "shop" / "src"), site, "/opt/more"]
     assert found.folder == there / "shop" / "src"
-    assert found.environment == {"PYTHONPATH": "/mine", "HOME": "/root"}
+    assert found.variables == {"PYTHONPATH": "/mine", "HOME": "/root"}
 
 
 def test_a_folder_with_more_than_the_project_is_imported_from(tmp_path: Path) -> None:
     """``--rsyncdir`` may name a package: it is looked for after all else."""
     for name in ("shop", "other"):
         (tmp_path / name).mkdir()
-    told = tell_surroundings([], tmp_path / "shop", tmp_path / "shop")
-    found = find_surroundings(told, [str(tmp_path)], tmp_path / "shop", tmp_path, {})
+    told = describe_context([], tmp_path / "shop", tmp_path / "shop")
+    found = restore_context(told, [str(tmp_path)], tmp_path / "shop", tmp_path, {})
     assert found.sys_path == [str(tmp_path)]

@@ -15,7 +15,7 @@ class Stopped(Exception):
     """The supervisor has nothing more to do: pytest says so, or is gone."""
 
 
-class Outbox:
+class SendQueue:
     """Sends on a socket what it takes now, and the rest when a selector says that it takes more.
 
     pytest reads its results between tests of its own, and may be stopped (Ctrl-Z): who waited for it

@@ -1,11 +1,11 @@
-"""How many layouts a baseline needs, and how much room beside their range: false alarms, and what is detected.
+"""How many layouts a baseline needs, and which margin beside their range: false alarms, and what is detected.
 
     python benchmarks/truth.py --layouts 12 --keep DIR
-    python benchmarks/rooms.py DIR [--picks N]
+    python benchmarks/margins.py DIR [--picks N]
 
 Reads what ``truth.py`` has kept: the profiles of each planted change in layouts 0 to 12, of both sides.
 Layouts of one side differ in nothing but memory, so what is told apart there is a false alarm. For each
-number of layouts and each room (in ranges), N times (5) for each test and side, some of its layouts in
+number of layouts and each margin (in ranges), N times (5) for each test and side, some of its layouts in
 random order are a baseline, and others are held against it: one, four where that has moved, and all that
 are left where four have, too. Prints how often each of them moved, the largest false move at the end, and the
 median and the 95th percentile of what such a baseline detects.
@@ -29,10 +29,10 @@ from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.profile import Profile
 
 NUMBERS = (3, 4, 5)
-ROOMS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))
+MARGINS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))
 #: How many layouts are held against the baseline, one after the other; then all others.
 STAGES = (1, 4)
-HEADERS = ("layouts", "room", "pairs", "in 1", "in 4", "in all", "largest", "detects", "95th")
+HEADERS = ("layouts", "margin", "pairs", "in 1", "in 4", "in all", "largest", "detects", "95th")
 
 
 def read(folder: Path) -> Iterator[tuple[str, int, list[Profile]]]:
@@ -45,7 +45,7 @@ def read(folder: Path) -> Iterator[tuple[str, int, list[Profile]]]:
 
 
 def moves(
-    picked: Sequence[Profile], number: int, calls: int, room: Fraction
+    picked: Sequence[Profile], number: int, calls: int, margin: Fraction
 ) -> tuple[Fraction, list[Fraction]]:
     """What the first ``number`` layouts detect, and by how much the others seem to have moved."""
     noise = find_noise(picked[:number])
@@ -53,12 +53,12 @@ def moves(
     others, found = picked[number:], list[Fraction]()
     for stage in (*STAGES, len(others)):
         new = denoised.denoise_layouts(others[:stage], noise)
-        grown = denoised.grown(old, calls, new, calls, room)
+        grown = denoised.grown(old, calls, new, calls, margin)
         found.append(grown.total * calls / old.mean)
         if not found[-1]:
             break
     every = tuple(map(sum, zip(*old.kinds.values()))) or (0,)
-    needed = max(every) - min(every) + old.room(every, denoised.ALL_KINDS, room)
+    needed = max(every) - min(every) + old.margin(every, denoised.ALL_KINDS, margin)
     return old.floor + needed / old.mean, found
 
 
@@ -71,13 +71,13 @@ def main() -> None:
     records = list(read(options.folder))
     table = []
     for number in NUMBERS:
-        for room in ROOMS:
+        for margin in MARGINS:
             seen, moved, largest = [], [0] * (len(STAGES) + 1), Fraction(0)
             for name, calls, profiles in records:
                 pick = random.Random(name)
                 for _ in range(options.picks):
                     picked = pick.sample(profiles, len(profiles))
-                    detects, found = moves(picked, number, calls, room)
+                    detects, found = moves(picked, number, calls, margin)
                     seen.append(detects)
                     for stage, move in enumerate(found):
                         moved[stage] += move != 0
@@ -86,7 +86,7 @@ def main() -> None:
             seen.sort()
             shown = (largest, statistics.median(seen), seen[len(seen) * 95 // 100])
             percents = [f"{100 * float(each):.2f} %" for each in shown]
-            table.append([number, f"{float(room):g}", len(seen), *moved, *percents])
+            table.append([number, f"{float(margin):g}", len(seen), *moved, *percents])
     print(tabulate(table, HEADERS, stralign="right"))
 
 
