@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 SUITE = """
 import pytest

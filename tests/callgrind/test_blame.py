@@ -107,6 +107,7 @@ def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     assert not maps(suite)
 
 
+@pytest.mark.long
 def test_the_tracer_names_it_too(suite: pytest.Pytester, run: Run) -> None:
     """By calls alone, where there are no trampolines; and never against a tree of the other kind."""
     suite.runpytest_subprocess(
@@ -134,6 +135,7 @@ def test_an_edit_elsewhere_names_nobody(suite: pytest.Pytester, run: Run) -> Non
     result.stdout.no_fnmatch_line("*by Python function*")
 
 
+@pytest.mark.long
 def test_allocations_have_a_limit_of_their_own(project: pytest.Pytester, run: Run) -> None:
     """Five more objects, each with a tuple of arguments: ten are within ten, and beyond none."""
     project.makepyfile(

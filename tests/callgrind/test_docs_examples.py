@@ -25,6 +25,7 @@ def shape(line: str) -> str:
     return _FACTS.sub(" ", line).strip()
 
 
+@pytest.mark.long
 def test_the_tutorial(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Typed as it stands: each command does what is said, and prints the lines that are shown."""
     monkeypatch.delenv("CI", raising=False)

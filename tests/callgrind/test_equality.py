@@ -130,6 +130,7 @@ def test_byte_code_and_company(
     }
 
 
+@pytest.mark.long
 def test_one_percent_more_work_fails_one_test(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:

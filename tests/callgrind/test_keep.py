@@ -103,6 +103,7 @@ def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
         assert float(again.gated.fraction) == tests[test.nodeid]["delta"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not (shutil.which("gcc") and Path(sysconfig.get_paths()["include"], "Python.h").exists()),
     reason="no extension module can be compiled",

@@ -29,6 +29,7 @@ def run_sealed(
     )
 
 
+@pytest.mark.long
 def test_no_network(project: pytest.Pytester) -> None:
     """Measuring, storing, failing, naming the cause and reporting: no process opens a socket to others."""
     test_file = project.makepyfile(

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_instrcount.cli.main import main
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
 SUITE = """
 import pytest

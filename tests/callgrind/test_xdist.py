@@ -80,7 +80,8 @@ def report_of(folder: Path, *args: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("modes", [MODES, pytest.param(MORE_MODES, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("modes", [MODES, MORE_MODES])
 def test_a_suite_counts_the_same_in_every_mode(
     project: pytest.Pytester, modes: tuple[str, ...]
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_suite_counts_the_same_in_every_mode(
         assert dealt == alone, mode
 
 
+@pytest.mark.long
 def test_an_update_writes_the_same_files(project: pytest.Pytester) -> None:
     """Baselines, trees and tables of calls, and the same report; a check of them finds nothing."""
     project.makepyfile(test_0=FILE)

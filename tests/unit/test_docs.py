@@ -14,10 +14,12 @@ import pytest
 
 import pytest_instrcount
 from pytest_instrcount import hookspec, plugin
+from pytest_instrcount.callgrind.repetition import COUNTED_IR, MOST_CALLS, MOST_WARMUP, WARMUP_IR
 from pytest_instrcount.cli import main as cli
 from pytest_instrcount.config.options import MARKER_LINE, TRACE_MARKER_LINE, add_options
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.fixtures.trace.fixture import TraceProfile
+from pytest_instrcount.session.measure import MOST_BLAMED
 from tests.blocks import PAGES
 from tests.unit.test_options import Recorder
 
@@ -214,3 +216,17 @@ def test_pages_are_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     for path in (ROOT / "docs").rglob("*.md"):
         assert f": {path.relative_to(ROOT / 'docs').as_posix()}\n" in navigation
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("repetition", f"{MOST_WARMUP} calls, or as many as fit into {WARMUP_IR // 10**6} million"),
+        ("repetition", f"{MOST_CALLS}, or as many as fit into {COUNTED_IR // 10**6} million"),
+        ("blame", f"more than {MOST_BLAMED} changed, only the {MOST_BLAMED} that grew most"),
+    ],
+)
+def test_figures_of_the_code(page: str, words: str) -> None:
+    """What a page promises in figures is what the code does."""
+    text = (ROOT / "docs" / "explanation" / f"{page}.md").read_text()
+    assert words in " ".join(text.split())

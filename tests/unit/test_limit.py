@@ -192,6 +192,9 @@ def test_any_text_is_a_limit_or_an_error(text: str) -> None:
         ("5ir", (1000, 1), (995, 1), False, False),
         ("5ir", (1000, 1), (994, 1), False, True),
         ("5ir", (1000, 10), (1051, 10), True, False),
+        ("5ir", (1000, 10), (949, 10), False, True),
+        ("5ir", (1000, 10), (950, 10), False, False),
+        ("5%", (1000, 10), (188, 2), False, True),
         # either part trips
         ("1%|5ir", (1000, 1), (1006, 1), True, False),
         ("1%|5000ir", (1000, 1), (1011, 1), True, False),
