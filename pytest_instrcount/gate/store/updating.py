@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,16 +178,26 @@ def _roll_back(root: Path) -> None:
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Delay signals that would end pytest between two renames until all are made."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
+    """Delay signals that would end pytest between two renames until all are made.
+
+    By handlers, since a mask holds for one thread, and pytest-xdist has others, which would take them.
+    """
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield  # a handler runs in the main thread
         return
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    numbers = [getattr(signal, name, None) for name in ("SIGHUP", "SIGTERM", "SIGINT")]
+    handlers = {number: signal.getsignal(number) for number in numbers if number is not None}
+    handlers = {n: old for n, old in handlers.items() if old not in (None, signal.SIG_IGN)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, old in handlers.items():  # SIGINT last: from then on Ctrl-C can end this
+            signal.signal(number, old)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _try_lock(descriptor: int) -> bool:
