@@ -105,10 +105,15 @@ def test_counts_do_not_depend_on_who_writes_beside(
 
 
 def test_byte_code_and_company(
-    project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    project: pytest.Pytester,
+    run: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """A fresh checkout, its byte code once written, and two runs at once: the same integers."""
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    # not beside the packages: the tests that run meanwhile write none, and are to find none
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("byte-code")))
     project.makeconftest("import helper")
     project.makepyfile(helper="NUMBERS = {str(n): n for n in range(300)}", work="def work(): pass")
     project.makepyfile(  # compiled under Valgrind, by the process that all others come from
