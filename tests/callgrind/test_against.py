@@ -76,14 +76,17 @@ def state(folder: Path) -> list[tuple[str, int]]:
 class Shop:
     """A project with a package in src, and an environment where that is installed or not."""
 
-    def __init__(self, folder: Path, temporary: Path) -> None:
+    def __init__(self, folder: Path, temporary: Path, byte_code: Path) -> None:
         self.folder = folder
         self.temporary = temporary
         self.environment: dict[str, str] = {
             name: value
             for name, value in os.environ.items()
             if name not in ("CI", "PYTHONPATH", "PYTEST_ADDOPTS")
-        } | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": ""}
+        }
+        self.environment["TMPDIR"] = str(temporary)
+        # written, as most users have it, but not where tests find it that run meanwhile and write none
+        self.environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(byte_code)}
         self.python = sys.executable
         self.write("pyproject.toml", "[project]\nname = 'shop'\nversion = '1'\n")
         self.write("src/shop/__init__.py", PACKAGE)
@@ -153,7 +156,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """In a folder deep enough for a temporary one with a path of as many parts."""
     folder = tmp_path_factory.mktemp("a-folder") / "with" / "a-long-name"
     folder.mkdir(parents=True)
-    return Shop(folder, tmp_path_factory.mktemp("t"))
+    byte_code = tmp_path_factory.getbasetemp() / "byte-code"
+    return Shop(folder, tmp_path_factory.mktemp("t"), byte_code)
 
 
 @pytest.mark.valgrind
