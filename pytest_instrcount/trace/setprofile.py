@@ -150,7 +150,11 @@ class _Instructions:
         found = self._known.get(id(code))
         if found is None:
             text = code.co_code
-            first = next((at for at in range(0, len(text), 2) if text[at] == _RESUME), -1)
+            # with 0, the start of a body: a generator expression of 3.15 has made its iterator before
+            starts = (
+                at for at in range(0, len(text), 2) if text[at] == _RESUME and not text[at + 1]
+            )
+            first = next(starts, -1)
             found = self._known[id(code)] = (text, first, code)
         return found
 

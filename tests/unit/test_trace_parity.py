@@ -42,7 +42,7 @@ def test_counts_do_not_depend_on_process_seed_or_company() -> None:
     """Zero is the tolerance: three hash seeds, in a new order, and one workload alone."""
     first = in_process(0)
     assert set(first) == set(WORKLOADS)
-    assert all(sum(counts.values()) > 5 for counts in first.values())
+    assert all(sum(counts.values()) >= 5 for counts in first.values())
     other = in_process(7, *reversed(WORKLOADS))
     varying = {name: differing(first[name], other[name]) for name in WORKLOADS}
     assert {name: each for name, each in varying.items() if each} == {}

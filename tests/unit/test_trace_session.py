@@ -451,7 +451,18 @@ def takes_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [drops_by_recursion, drops_by_cprofile, drops_by_setprofile, takes_over]
+    "body",
+    [
+        drops_by_recursion,
+        pytest.param(
+            drops_by_cprofile,
+            marks=pytest.mark.skipif(
+                sys.version_info >= (3, 14), reason="it leaves the hook alone"
+            ),
+        ),
+        drops_by_setprofile,
+        takes_over,
+    ],
 )
 @pytest.mark.parametrize("mode", ["counts", "tree"])
 def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> None:
@@ -468,6 +479,13 @@ def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> 
     assert sys.getprofile() is None
     _, columns = trace_call(TraceOptions(backend="setprofile"), leaf)
     assert len(columns)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="it takes the hook away")
+def test_cprofile_beside_the_hook() -> None:
+    """Both see all calls."""
+    tree = trace(drops_by_cprofile, backend="setprofile")
+    assert [line.strip() for line in shown(tree)].count("leaf") == 2
 
 
 @pytest.mark.skipif(monitoring is None, reason="sys.monitoring is there from Python 3.12 on")

@@ -137,8 +137,14 @@ class MemoryWatch:
     def own(self, traced: int) -> None:
         """Record as events the allocations since `open` or `close` found ``traced`` bytes."""
         with self._lock:
-            self._own += tracemalloc.get_traced_memory()[0] - traced
+            # From 3.14 on there is a free list of ints: the first call fills it, and the second allocates
+            # nothing, which would be in use after it was read.
+            self._with_growth(traced)
+            self._own = self._with_growth(traced)
             tracemalloc.reset_peak()
+
+    def _with_growth(self, traced: int) -> int:
+        return self._own + tracemalloc.get_traced_memory()[0] - traced
 
     def _peak_to_last(self) -> int:
         traced, peak = tracemalloc.get_traced_memory()
