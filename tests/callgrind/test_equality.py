@@ -13,9 +13,14 @@ import pytest
 pytestmark = pytest.mark.valgrind
 
 SUITE = """
-    import json, re, unittest
+    import json, os, re, unittest
     import pytest
 
+    def after_fork(kept=[]):
+        if not kept:
+            kept.extend([str(n) for n in range(1000)][::3])
+
+    os.register_at_fork(after_in_parent=after_fork)  # the first fork leaves another heap
     DOCUMENT = json.dumps({str(n): [n] * 3 for n in range(40)})
 
     @pytest.fixture

@@ -74,6 +74,18 @@ def reap(pid: int) -> None:
         pass
 
 
+def _fork_for_nothing() -> None:
+    """Fork and wait once: what a process changes by its first fork, all its children are to find.
+
+    Functions that modules have registered for a fork leave free blocks in another order. CPython keeps
+    the first tuple that waitpid returns: the collector counts one object more, and runs earlier.
+    """
+    pid = os.fork()
+    if pid == 0:
+        end()
+    reap(pid)
+
+
 def serve(line: Line) -> Line:
     """Fork a child for each order; returns in the child, with its line.
 
@@ -81,12 +93,13 @@ def serve(line: Line) -> Line:
     the last child finds the heap that the first one found.
     """
     orders = line.channel.fileno()
-    # The first tuple that waitpid returns is new, and CPython keeps it: the collector has counted one
-    # object more in all children that are forked after it, and runs earlier. So nobody is waited for now.
-    reap(os.getpid())
+    has_forked = False
     while True:
         order = os.read(orders, 1)
         if order == FORK:
+            if not has_forked:
+                has_forked = True
+                _fork_for_nothing()
             if os.fork() == 0:
                 die_with_parent()
                 break
