@@ -264,6 +264,17 @@ def test_platforms(system: str, processor: str, state: str) -> None:
     assert check.state == state and bool(check.fix) == (state == "fail")
 
 
+@pytest.mark.parametrize(("version", "state"), [((3, 16, 0), "warn"), ((3, 11, 2), "ok")])
+def test_a_python_that_nobody_has_tried(
+    version: tuple[int, ...], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newer than the newest that is known."""
+    monkeypatch.setattr(sys, "version_info", version)
+    check = machine.check_python()
+    assert check.state == state
+    assert ("newer than 3.15" in check.found) == (state == "warn")
+
+
 @pytest.mark.parametrize(
     ("free", "state"), [(99_999_999, "fail"), (500_000_000, "warn"), (10**10, "ok")]
 )

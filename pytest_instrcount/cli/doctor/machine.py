@@ -66,6 +66,10 @@ def check_platform(system: str, machine: str) -> Check:
     return Check("platform", "ok", f"{system}, {machine}, {platform.release()}")
 
 
+#: The newest CPython that ``tests/newest`` has run on.
+NEWEST_TRIED = 3, 15
+
+
 def check_python() -> Check:
     """CPython, with a lock around its interpreter."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
@@ -76,6 +80,9 @@ def check_python() -> Check:
         return Check(
             "python", "warn", f"{version}, free-threaded: untried", "measure with the usual build"
         )
+    if sys.version_info[:2] > NEWEST_TRIED:
+        newest = "{}.{}".format(*NEWEST_TRIED)
+        return Check("python", "warn", f"{version}: newer than {newest}, the newest that was tried")
     return Check("python", "ok", version)
 
 
