@@ -201,6 +201,7 @@ class Supervisor:
             self.files.fork(test.file, zygote)
         except ChannelClosed:
             self.on_zygote_end(zygote)
+            self.zygotes.have_started(test.zygote)  # no event is to come that would ask for it
 
     def on_alone(self, file: FileChild, test: Test) -> None:
         """A process of its own is ready to run a test."""
