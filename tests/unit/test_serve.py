@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -38,14 +39,16 @@ os._exit(0)
 """
 
 
-def test_a_child_finds_the_same_memory_whoever_ended_before_it() -> None:
+@pytest.mark.parametrize("orders", ["FFRFRRFX", "FRFRFRX", "FRRFX", "FFFFRRRRFX"])
+def test_a_child_finds_the_same_memory_whoever_ended_before_it(orders: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "FFRFRRFX"],
+        [sys.executable, "-c", SCRIPT, orders],
         capture_output=True,
         text=True,
         timeout=20,
         check=True,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
     )
     places = run.stdout.splitlines()
-    assert len(places) == 4, run.stderr
+    assert len(places) == orders.count("F"), run.stderr
     assert len(set(places)) == 1

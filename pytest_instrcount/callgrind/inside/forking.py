@@ -84,8 +84,8 @@ def _fork_for_nothing() -> None:
     pid = os.fork()
     if pid == 0:
         end()
-    for _ in range(2):
-        reap(pid)
+    reap(pid)
+    reap(pid)
 
 
 def serve(line: Line) -> Line:
@@ -99,19 +99,20 @@ def serve(line: Line) -> Line:
     while True:
         order = os.read(orders, 1)
         if order == FORK:
+            del order  # its place is free in each child, and the next one takes it
             if not has_forked:
                 has_forked = True
                 _fork_for_nothing()
             if os.fork() == 0:
                 die_with_parent()
                 break
-        elif order == REAP:
-            reap(_ANY)
-        elif order == BECOME:
+            continue
+        if order == BECOME:
             break
-        else:
+        if order != REAP:
             end()
-        del order  # before the next is made, which so takes the very same place
+        reap(_ANY)
+        del order
     child = Line.take(line.hand)
     line.close()
     return child
