@@ -142,17 +142,7 @@ def _compare_calls(name: str, was: CallTable | None, now: CallTable | None) -> C
     if now is None:
         assert was is not None
         return CallsResult(name, Verdict.stale, None, was.total, _NO_MORE_CALLS)
-    found = judge_calls(was, now, _NO_MORE_CALLS)
-    return CallsResult(
-        name,
-        found.verdict,
-        now.total,
-        found.before,
-        _NO_MORE_CALLS,
-        found.delta,
-        found.changes,
-        found.differences,
-    )
+    return replace(judge_calls(was, now, _NO_MORE_CALLS), nodeid=name)
 
 
 def _compare_reports(old: Report, new: Report, limit: Limit) -> _Compared:

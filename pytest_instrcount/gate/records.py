@@ -12,7 +12,6 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
-from pytest_instrcount.gate.calls import CallChange
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.compare import (
     Comparison,
@@ -168,6 +167,15 @@ def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
         detects=known.detects,
         floor=known.floor,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CallChange:
+    """A function that was called more or less often than before."""
+
+    name: str
+    before: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
