@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
-from pytest_instrcount.gate.compare import Gated, GatedCount, differing
+from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import CallChange, CallsResult
@@ -47,7 +48,7 @@ def _compare(result: CallsResult, old: CallTable, new: CallTable) -> CallsResult
     differences = differing(old.environment, new.environment)
     if differences:
         return replace(result, verdict=Verdict.incomparable, differences=differences)
-    gated, limit = Gated(GatedCount(old.total, 1), GatedCount(new.total, 1)), result.memory_limit
+    gated, limit = Gated(Fraction(old.total), Fraction(new.total)), result.memory_limit
     return replace(
         result,
         verdict=judge_counts(gated, result.limit),
@@ -60,7 +61,6 @@ def _compare(result: CallsResult, old: CallTable, new: CallTable) -> CallsResult
 def memory_grown(old: CallTable, new: CallTable, limit: Limit) -> tuple[CallChange, ...]:
     """Ranges that hold more bytes than ``limit`` allows; new ranges have nothing to be held against.
 
-    >>> from fractions import Fraction
     >>> old, new = CallTable("t", {}, {}, {"load": 1000}), CallTable("t", {}, {}, {"load": 1011})
     >>> memory_grown(old, new, Limit(Fraction(1, 100), None))
     (CallChange(name='load', before=1000, after=1011),)

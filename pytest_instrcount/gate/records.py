@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from pytest_instrcount.counts.denoised import Denoised
-from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.measurement import Measurement, per_call
 from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
@@ -18,6 +18,7 @@ from pytest_instrcount.gate.compare import (
     Delta,
     Difference,
     FunctionDelta,
+    Gated,
     Incomparable,
 )
 from pytest_instrcount.gate.gate import Verdict
@@ -145,8 +146,7 @@ def measured_result(
     known = comparison.old.denoised
     if known is None:
         return result
-    result = replace(result, denoised_ir=gated.new.ir, denoised_baseline_ir=gated.old.ir)
-    return with_layouts(result, known, comparison.old.calls)
+    return with_layouts(with_gated(result, gated), known, comparison.old.calls)
 
 
 def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
@@ -156,6 +156,12 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
         return result
     result = replace(result, denoised_ir=baseline.compared_ir)
     return with_layouts(result, known, baseline.calls)
+
+
+def with_gated(result: TestResult, gated: Gated) -> TestResult:
+    """With the counts that decide."""
+    old, new = (per_call(*ir.as_integer_ratio()) for ir in (gated.old, gated.new))
+    return replace(result, denoised_ir=new, denoised_baseline_ir=old)
 
 
 def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
