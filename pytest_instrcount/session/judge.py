@@ -48,11 +48,20 @@ def register_gate(
     settings: Settings,
     store: Store,
     environment: Mapping[str, str],
-    keeper: Keeper,
-    bundler: Bundler,
     header: Mapping[str, str],
+    valgrind: str,
 ) -> Gate:
-    """Register who judges and who reports; ``header`` is the line at the top of the run, name -> value."""
+    """Register who judges and who reports; ``header`` is the line at the top of the run, name -> value.
+
+    Raises pytest.UsageError where a file or folder that the user wants cannot be written.
+    """
+    start, words = config.invocation_params.dir, tuple(map(str, config.invocation_params.args))
+    keeper = Keeper(settings.keep, start)
+    versions = {"valgrind": valgrind, "pytest": pytest.__version__}
+    bundler = Bundler(settings.bundle, start, words, versions)
+    with as_usage_errors():
+        keeper.prepare()
+        bundler.prepare()
     findings = find_with(config, settings, store, environment, keeper)
     reporter = Reporter(config, settings, findings, bundler, header)
     gate = Gate(config, settings, findings, Selection(config), bundler, reporter)

@@ -14,8 +14,7 @@ from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.judge import register_gate
 from pytest_instrcount.session.measure import Counting
-from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_header
-from pytest_instrcount.session.profiles import Keeper
+from pytest_instrcount.session.prepare import find_valgrind, make_header
 from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.zygote import LaunchContext
 
@@ -29,14 +28,11 @@ def start_measuring(
 ) -> None:
     """Find Valgrind and register the run; ``watch`` gets what collects findings. Raises pytest.UsageError."""
     account = start_account(config, settings)
-    keeper = Keeper(settings.keep, config.invocation_params.dir)
     with as_usage_errors():
         valgrind, version = find_valgrind(config, settings)
-        keeper.prepare()
-        bundler = make_bundler(config, settings, version)
     store, header = Store(settings.baseline_dir, own_key()), make_header(config, version)
     environment = facts.environment_facts(version, settings.let_through)
-    gate = register_gate(config, settings, store, environment, keeper, bundler, header)
+    gate = register_gate(config, settings, store, environment, header, version)
     watch(gate.findings)
     config.pluginmanager.register(gate.selection, "instrcount-selection")
     counting = Counting(

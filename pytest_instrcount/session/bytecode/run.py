@@ -26,10 +26,8 @@ from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.session import replay
-from pytest_instrcount.session.bundle import Bundler
 from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.plan import plan_measured
-from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.teardown import finalise, noting_interruption
 from pytest_instrcount.session.uncompared import Left
 
@@ -69,13 +67,11 @@ def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence
             "instrcount_backend = bytecode; leave it out"
         )
     store = Store(settings.baseline_dir, environment_key())
-    keeper = Keeper(None, config.invocation_params.dir)
-    bundler = Bundler(None, config.invocation_params.dir, (), {"pytest": pytest.__version__})
     header = {
         UNIT: "in the place of instructions: a rough local gate",
         "CPython": facts.python_version(),
     }
-    gate = register_gate(config, settings, store, environment_facts(), keeper, bundler, header)
+    gate = register_gate(config, settings, store, environment_facts(), header, valgrind="")
     config.pluginmanager.register(gate.selection, "instrcount-selection")
     config.pluginmanager.register(BytecodeRun(gate), "instrcount-run")
 

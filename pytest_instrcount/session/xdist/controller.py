@@ -27,8 +27,7 @@ from pytest_instrcount.session import replay
 from pytest_instrcount.session.against.sides import choose_sides, watch_sides
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.judge import Gate, register_gate
-from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_header
-from pytest_instrcount.session.profiles import Keeper
+from pytest_instrcount.session.prepare import find_valgrind, make_header
 from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.teardown import noting_interruption
 from pytest_instrcount.session.timings import Accounting, start_account
@@ -49,17 +48,13 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
     """Find Valgrind, if it is here, and register the run. Raises pytest.UsageError."""
     settings = choose_sides(config, settings)
     account = start_account(config, settings)
-    keeper = Keeper(settings.keep, config.invocation_params.dir)
-    with as_usage_errors():
-        if all(map(_is_here, config.getoption("tx"))):
+    version, header = "?", {"tests": "measured by workers elsewhere"}
+    if all(map(_is_here, config.getoption("tx"))):
+        with as_usage_errors():
             version = find_valgrind(config, settings)[1]
-            header = make_header(config, version)
-        else:
-            version, header = "?", {"tests": "measured by workers elsewhere"}
-        keeper.prepare()
-        bundler = make_bundler(config, settings, version)
+        header = make_header(config, version)
     store = Store(settings.baseline_dir, own_key())
-    gate = register_gate(config, settings, store, {}, keeper, bundler, header)
+    gate = register_gate(config, settings, store, {}, header, version)
     watch_sides(config, settings, sys_path, gate.findings, ahead=True)
     controller = Controller(gate, list(sys_path))
     config.pluginmanager.register(controller, "instrcount-run")
