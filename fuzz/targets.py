@@ -32,7 +32,7 @@ from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
-from pytest_instrcount.gate.records import CallsResult, RunSummary, measured_result
+from pytest_instrcount.gate.records import RunSummary, measured_result
 from pytest_instrcount.gate.store.baseline import Found, to_baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
@@ -106,18 +106,7 @@ def calls(data: bytes) -> None:
         raise AssertionError("what was written is not what was read")
     new = CallTable(found.nodeid, {"m:f": 3}, found.environment, {"load": 9})
     for old, now in ((found, new), (new, found)):
-        said = judge_calls(old, now, _LIMIT, memory_limit=_LIMIT)
-        result = CallsResult(
-            now.nodeid,
-            said.verdict,
-            said.after,
-            said.before,
-            _LIMIT,
-            said.delta,
-            said.changes,
-            said.differences,
-            memory=said.memory,
-        )
+        result = judge_calls(old, now, _LIMIT, memory_limit=_LIMIT)
         _check_lines(render_calls_failure(result, "pytest", 80))
 
 

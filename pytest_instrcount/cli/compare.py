@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.calls import judge_calls
-from pytest_instrcount.gate.compare import Gated, GatedCount, differing
+from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
@@ -142,17 +142,7 @@ def _compare_calls(name: str, was: CallTable | None, now: CallTable | None) -> C
     if now is None:
         assert was is not None
         return CallsResult(name, Verdict.stale, None, was.total, _NO_MORE_CALLS)
-    found = judge_calls(was, now, _NO_MORE_CALLS)
-    return CallsResult(
-        name,
-        found.verdict,
-        now.total,
-        found.before,
-        _NO_MORE_CALLS,
-        found.delta,
-        found.changes,
-        found.differences,
-    )
+    return replace(judge_calls(was, now, _NO_MORE_CALLS), nodeid=name)
 
 
 def _compare_reports(old: Report, new: Report, limit: Limit) -> _Compared:
@@ -205,7 +195,7 @@ def _compare_tests(was: Report, now: Report, limit: Limit) -> TestResult:
     kind = "denoised_ir" if denoised else "ir"
     floors = [Fraction(str(each["detects"])) for each in (was, now) if each["detects"] is not None]
     detects = max(floors, default=Fraction(0))
-    gated = Gated(GatedCount(was[kind], 1), GatedCount(now[kind], 1), detects)
+    gated = Gated(Fraction(was[kind]), Fraction(now[kind]), detects)
     return TestResult(
         nodeid=now["nodeid"],
         verdict=judge_counts(gated, limit),

@@ -13,30 +13,11 @@ from pytest_instrcount.errors import InstrcountError
 _OWN_VARIABLES = ("TMPDIR", CHILD_VARIABLE)
 
 #: Options of Valgrind that the reading of its files stands on, and what they begin with.
-_OWN_OPTIONS = (
-    "--tool",
-    "--command-line-only",
-    "--vgdb",
-    "--error-exitcode",
-    "--quiet",
-    "--log-",
-    "--xml",
-    "--callgrind-out-file",
-    "--instr-atstart",
-    "--collect-",
-    "--combine-dumps",
-    "--compress-",
-    "--dump-",
-    "--toggle-collect",
-    "--zero-before",
-    "--separate-",
-    "--skip-",
-    "--trace-children",
-    "--cache-sim",
-    "--branch-sim",
-    "--simulate-",
-    "--cacheuse",
-)
+_OWN_OPTIONS = """
+    --tool --command-line-only --vgdb --error-exitcode --quiet --log- --xml --callgrind-out-file
+    --instr-atstart --collect- --combine-dumps --compress- --dump- --toggle-collect --zero-before
+    --separate- --skip- --trace-children --cache-sim --branch-sim --simulate- --cacheuse
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +70,7 @@ def _check_name(name: object) -> None:
 def _check_option(option: object) -> None:
     if not isinstance(option, str) or not option.startswith("--"):
         raise _wrong(f"{option!r} is no option", "--name=value, in one text")
-    if option.startswith(_OWN_OPTIONS):
+    if option.startswith(tuple(_OWN_OPTIONS.split())):
         raise _wrong(f"Valgrind's {option} is not to be changed", "leave it out")
 
 

@@ -53,12 +53,17 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 def is_switched_on(config: pytest.Config) -> bool:
     """True if the ini setting says to measure. Raises pytest.UsageError for what is no yes or no."""
+    return _switch(config, "instrcount", "pytest -o instrcount=true")
+
+
+def _switch(config: pytest.Config, name: str, fix: str) -> bool:
+    """The value of an ini setting that is true or false."""
     try:
-        return bool(config.getini("instrcount"))
+        return bool(config.getini(name))
     except INI_ERRORS as error:
         raise pytest.UsageError(
-            f"instrcount: wrong settings [settings]\ninstrcount: {error}: write true or false, like\n"
-            "  fix: pytest -o instrcount=true"
+            f"instrcount: wrong settings [settings]\n{name}: {error}: write true or false, like\n"
+            f"  fix: {fix}"
         ) from None
 
 
@@ -79,13 +84,8 @@ def adopts_benchmarks(config: pytest.Config, option: object) -> bool:
     found = getattr(option, ADOPTS, None)
     if found is not None:
         return bool(found)
-    try:
-        adopts = bool(config.getini("instrcount_adopt_benchmarks"))
-    except INI_ERRORS as error:
-        raise pytest.UsageError(
-            f"instrcount: wrong settings [settings]\ninstrcount_adopt_benchmarks: {error}: write "
-            "true or false, like\n  fix: pytest --instrcount -o instrcount_adopt_benchmarks=false"
-        ) from None
+    fix = "pytest --instrcount -o instrcount_adopt_benchmarks=false"
+    adopts = _switch(config, "instrcount_adopt_benchmarks", fix)
     skips = bool(getattr(option, "instrcount_skip"))  # noqa: B009 - it is anything
     return adopts and (skips or asks_to_measure(config, option))
 
@@ -94,13 +94,19 @@ def add_options(parser: pytest.Parser) -> None:
     """Declare options and their ini twins. An option that is not given is None or False."""
     group = parser.getgroup("instrcount", "instruction counts under Valgrind's Callgrind")
 
-    def add(name: str, help_: str, **kwargs: Any) -> None:
-        group.addoption(f"--{name}", help=help_, default=kwargs.pop("default", None), **kwargs)
+    def add(name: str, help_: str, *, default: object = None, **kwargs: Any) -> None:
+        """One with a value is written as in ``--help``: "name=VALUE"."""
+        name, _, metavar = name.partition("=")
+        kwargs |= {"metavar": metavar} if metavar else {}
+        group.addoption(f"--{name}", help=help_, default=default, **kwargs)
+
+    def add_flag(name: str, help_: str) -> None:
+        add(name, help_, action="store_true", default=False)
 
     def add_with_ini(name: str, help_: str, **kwargs: Any) -> None:
         add(name, help_, **kwargs)
         shown = help_.replace("\n", " ").replace("%%", "%")  # no format here
-        parser.addini(name.replace("-", "_"), shown, default="")
+        parser.addini(name.partition("=")[0].replace("-", "_"), shown, default="")
 
     add(
         "instrcount",
@@ -108,11 +114,9 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
     )
     parser.addini("instrcount", "Measure marked tests on every run", type="bool", default=False)
-    add(
+    add_flag(
         "instrcount-update-baseline",
         "Write what was measured as the new baselines, in CI too (implies --instrcount)",
-        action="store_true",
-        default=False,
     )
     add_with_ini(
         "instrcount-update-policy",
@@ -120,44 +124,30 @@ def add_options(parser: pytest.Parser) -> None:
         choices=POLICIES,
     )
     add(
-        "instrcount-reason",
+        "instrcount-reason=TEXT",
         "Why an update changes baselines, in one line; kept in their ledgers",
-        metavar="TEXT",
     )
     add_with_ini(
-        "instrcount-reason-above",
+        "instrcount-reason-above=PERCENT",
         "An update that moves a test by more than this needs a reason, like 5%% (default: none does)",
-        metavar="PERCENT",
     )
-    add(
+    add_flag(
         "instrcount-prune",
         "Delete baselines whose test is gone (implies --instrcount; whole runs only)",
-        action="store_true",
-        default=False,
     )
-    add(
+    add_flag(
         "instrcount-shard",
         "An update of some of the tests, to be merged with others: also write what the merge needs",
-        action="store_true",
-        default=False,
     )
-    add(
-        "instrcount-only",
-        "Run the measured tests alone (implies --instrcount)",
-        action="store_true",
-        default=False,
-    )
-    add(
+    add_flag("instrcount-only", "Run the measured tests alone (implies --instrcount)")
+    add_flag(
         "instrcount-skip",
         "Leave out the tests that --instrcount would measure; nothing is measured",
-        action="store_true",
-        default=False,
     )
     add(
-        "instrcount-against",
+        "instrcount-against=REF",
         "Measure the same tests of this commit and compare with that, not with baselines (implies "
         "--instrcount)",
-        metavar="REF",
     )
     parser.addini(
         "instrcount_against_build",
@@ -165,9 +155,8 @@ def add_options(parser: pytest.Parser) -> None:
         default="",
     )
     add_with_ini(
-        "instrcount-max-delta",
+        "instrcount-max-delta=LIMIT",
         'Growth that a test is allowed: "1%%", "5000ir" or "1%%|5000ir" (default: 1%%)',
-        metavar="LIMIT",
     )
     add_with_ini(
         "instrcount-missing",
@@ -191,41 +180,27 @@ def add_options(parser: pytest.Parser) -> None:
         choices=IMPROVED,
     )
     add_with_ini(
-        "instrcount-baseline-dir",
+        "instrcount-baseline-dir=DIR",
         "Folder of the baselines, from rootdir (default: instrcount_baselines)",
-        metavar="DIR",
     )
     add(
-        "instrcount-report",
+        "instrcount-report=TYPE:PATH",
         f"Write a report; TYPE is one of {', '.join(REPORT_TYPES)}. Can be given more than once",
         action="append",
-        metavar="TYPE:PATH",
     )
     add(
-        "instrcount-keep",
+        "instrcount-keep=DIR",
         "Keep Callgrind's profile of each measured test in this folder, and both sides of a failure",
-        metavar="DIR",
     )
     add(
-        "instrcount-bundle",
+        "instrcount-bundle=PATH",
         "Write all about the failures into one file, .json.gz or .json, when there are some",
-        metavar="PATH",
     )
+    add_flag("instrcount-timings", "Say at the end where the time of a measured run went")
+    add("instrcount-timings-csv=PATH", "Write the same as CSV, by function")
     add(
-        "instrcount-timings",
-        "Say at the end where the time of a measured run went",
-        action="store_true",
-        default=False,
-    )
-    add(
-        "instrcount-timings-csv",
-        "Write the same as CSV, by function",
-        metavar="PATH",
-    )
-    add(
-        "instrcount-debug",
+        "instrcount-debug=DIR",
         "Keep logs and a record of each failed measurement in a new folder below this one",
-        metavar="DIR",
     )
     add_with_ini(
         "instrcount-blame",
@@ -234,9 +209,8 @@ def add_options(parser: pytest.Parser) -> None:
         choices=BLAME,
     )
     add(
-        "trace-profile",
+        "trace-profile=DIR",
         "Write a trace of each test that the trace_profile marker or fixture traces",
-        metavar="DIR",
     )
     add_with_ini(
         "instrcount-trace-backend",
@@ -249,26 +223,16 @@ def add_options(parser: pytest.Parser) -> None:
         "a rough local gate without Valgrind (default: callgrind)",
         choices=COUNTERS,
     )
+    add_with_ini("instrcount-valgrind=PATH", "The valgrind to run (default: the one on PATH)")
     add_with_ini(
-        "instrcount-valgrind",
-        "The valgrind to run (default: the one on PATH)",
-        metavar="PATH",
-    )
-    add_with_ini(
-        "instrcount-timeout",
+        "instrcount-timeout=SECONDS",
         f"Longest time for one test under Valgrind (default: {DEFAULT_TIMEOUT:g})",
-        metavar="SECONDS",
     )
     add_with_ini(
-        "instrcount-warmup",
+        "instrcount-warmup=CALLS",
         "Calls before the counted ones (default: chosen by the cost of a call)",
-        metavar="CALLS",
     )
-    add_with_ini(
-        "instrcount-calls",
-        "Counted calls (default: chosen by the cost of a call)",
-        metavar="CALLS",
-    )
+    add_with_ini("instrcount-calls=CALLS", "Counted calls (default: chosen by the cost of a call)")
     add_with_ini(
         "instrcount-isolation",
         "fork: from a process that has the test's file imported;\n"

@@ -55,24 +55,10 @@ class CallRulings:
             self.results[nodeid] = result
             return result
         stored = self._read[nodeid] = self.store.read(nodeid)
-        compared = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
-        result = CallsResult(
-            nodeid,
-            compared.verdict,
-            compared.after,
-            compared.before,
-            count.limit,
-            delta=compared.delta,
-            changes=compared.changes,
-            differences=compared.differences,
-            too_many=compared.too_many,
-            memory=compared.memory,
-            memory_limit=count.memory_limit,
-            branches=count.branches,
-            cause=(
-                cause_of(compared.differences) if compared.verdict is Verdict.incomparable else None
-            ),
-        )
+        result = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
+        result = replace(result, branches=count.branches)
+        if result.verdict is Verdict.incomparable:
+            result = replace(result, cause=cause_of(result.differences))
         self._tables[nodeid] = count.table
         self.results[nodeid] = result
         return result

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
-from pytest_instrcount.gate.compare import Difference, Gated, GatedCount, differing
+from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import CallChange, CallsResult
 from pytest_instrcount.gate.store.calls import CallTable
-
-
-@dataclass(frozen=True, slots=True)
-class CallChange:
-    """A function that was called more or less often than before."""
-
-    name: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallsCompared:
-    """The comparison of two tables of one test, and its verdict."""
-
-    verdict: Verdict
-    #: calls in the baseline; None without one
-    before: int | None
-    after: int
-    #: functions whose number of calls changed, the largest change first
-    changes: tuple[CallChange, ...] = ()
-    #: facts of the environment that differ
-    differences: tuple[Difference, ...] = ()
-    #: ceilings that were passed: pattern, ceiling, calls
-    too_many: tuple[tuple[str, int, int], ...] = ()
-    #: ranges that hold more memory than the limit allows, in bytes
-    memory: tuple[CallChange, ...] = ()
-
-    @property
-    def delta(self) -> Fraction | None:
-        """Growth as a fraction of the baseline; None where there is nothing to compare."""
-        if self.before is None or self.differences or (not self.before and self.after):
-            return None
-        return Fraction(self.after, self.before) - 1 if self.before else Fraction(0)
 
 
 def judge_calls(
@@ -51,8 +18,8 @@ def judge_calls(
     limit: Limit,
     too_many: tuple[tuple[str, int, int], ...] = (),
     memory_limit: Limit | None = None,
-) -> CallsCompared:
-    """The verdict on one table: the whole policy. ``too_many`` are ceilings that were passed.
+) -> CallsResult:
+    """One table held against the stored one: the whole policy. ``too_many`` are ceilings that were passed.
 
     The total decides, so that a function may be renamed or split; a passed ceiling is a
     regression whatever the baseline says.
@@ -61,21 +28,34 @@ def judge_calls(
     >>> print(judge_calls(CallTable("t.py::a", {"m:f": 2}, {}), table, Limit(None, 0)).verdict)
     regressed
     """
-    if old is None:
-        verdict = Verdict.regressed if too_many else Verdict.new
-        return CallsCompared(verdict, None, new.total, too_many=too_many)
+    result = CallsResult(
+        new.nodeid,
+        Verdict.new,
+        new.total,
+        None,
+        limit,
+        too_many=too_many,
+        memory_limit=memory_limit,
+    )
+    if old is not None:
+        result = _compare(result, old, new)
+    return replace(result, verdict=Verdict.regressed) if too_many or result.memory else result
+
+
+def _compare(result: CallsResult, old: CallTable, new: CallTable) -> CallsResult:
+    """The result, with what the stored table says."""
+    result = replace(result, baseline_calls=old.total)
     differences = differing(old.environment, new.environment)
     if differences:
-        verdict = Verdict.regressed if too_many else Verdict.incomparable
-        return CallsCompared(
-            verdict, old.total, new.total, differences=differences, too_many=too_many
-        )
-    verdict = judge_counts(Gated(GatedCount(old.total, 1), GatedCount(new.total, 1)), limit)
-    memory = () if memory_limit is None else memory_grown(old, new, memory_limit)
-    if too_many or memory:
-        verdict = Verdict.regressed
-    changes = call_changes(old, new)
-    return CallsCompared(verdict, old.total, new.total, changes, (), too_many, memory)
+        return replace(result, verdict=Verdict.incomparable, differences=differences)
+    gated, limit = Gated(Fraction(old.total), Fraction(new.total)), result.memory_limit
+    return replace(
+        result,
+        verdict=judge_counts(gated, result.limit),
+        delta=gated.fraction,
+        changes=call_changes(old, new),
+        memory=() if limit is None else memory_grown(old, new, limit),
+    )
 
 
 def memory_grown(old: CallTable, new: CallTable, limit: Limit) -> tuple[CallChange, ...]:

@@ -16,7 +16,7 @@ from pytest_instrcount.counts.denoised import (
     grown,
 )
 from pytest_instrcount.counts.fold import fold_rows, has_rule
-from pytest_instrcount.counts.measurement import Measurement, per_call
+from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
@@ -30,34 +30,12 @@ Difference: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class GatedCount:
-    """The count that decides: ``total`` instructions over ``calls`` calls."""
-
-    total: int
-    calls: int
-
-    @classmethod
-    def of(cls, ir: Fraction) -> GatedCount:
-        """A count that is known per call, exactly."""
-        return cls(ir.numerator, ir.denominator)
-
-    @property
-    def ir(self) -> int:
-        """Instructions per call, rounded half up."""
-        return per_call(self.total, self.calls)
-
-    @property
-    def exact(self) -> Fraction:
-        """Instructions per call, unrounded."""
-        return Fraction(self.total, self.calls)
-
-
-@dataclass(frozen=True, slots=True)
 class Gated:
     """The two numbers that the gate compares: the baseline's mean raw count, without and with the growth."""
 
-    old: GatedCount
-    new: GatedCount
+    #: instructions per call, unrounded
+    old: Fraction
+    new: Fraction
     #: the detection limit, as a fraction; 0 where raw counts are compared
     detects: Fraction = Fraction(0)
     #: kind of noise -> what it has grown by, in instructions per call
@@ -69,8 +47,14 @@ class Gated:
 
     @property
     def fraction(self) -> Fraction | None:
-        """Growth per call as a fraction of the old count; None if the old count is 0, the new not."""
-        return growth(self.old, self.new)
+        """Growth per call as a fraction of the old count; None if the old count is 0, the new not.
+
+        >>> Gated(Fraction(1000, 10), Fraction(1010, 10)).fraction
+        Fraction(1, 100)
+        """
+        if not self.old:
+            return None if self.new else Fraction(0)
+        return self.new / self.old - 1
 
 
 def gate_counts(old: Baseline, new: Measurement) -> Gated:
@@ -80,7 +64,7 @@ def gate_counts(old: Baseline, new: Measurement) -> Gated:
     """
     before = old.denoised
     if before is None:  # of a backend that has no layouts
-        return Gated(GatedCount(old.total_ir, old.calls), GatedCount(new.total_ir, new.calls))
+        return Gated(Fraction(old.total_ir, old.calls), Fraction(new.total_ir, new.calls))
     profiles = new.layouts or (new.profile,)
     if new.unsteady:
         profiles = (new.profile, *new.layouts)
@@ -95,8 +79,8 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
     # a range that four layouts show too narrow is left by far, too
     is_small = abs(found.noise) <= max(before.detects, CLEAR) * mean
     return Gated(
-        GatedCount.of(mean),
-        GatedCount.of(max(Fraction(0), mean + found.total)),
+        mean,
+        max(Fraction(0), mean + found.total),
         before.floor,
         found.kinds,
         ends_of_growth(*sides),
@@ -188,17 +172,6 @@ def compare(
 def way_of(counted: Baseline | Measurement) -> dict[str, str]:
     """The settings of a measurement that counts depend on."""
     return {"isolation": counted.isolation, "warmup": str(counted.warmup)}
-
-
-def growth(old: GatedCount, new: GatedCount) -> Fraction | None:
-    """Growth per call as a fraction of the old count; None if the old count is 0 and the new not.
-
-    >>> growth(GatedCount(1000, 10), GatedCount(1010, 10))
-    Fraction(1, 100)
-    """
-    if not old.total:
-        return None if new.total else Fraction(0)
-    return new.exact / old.exact - 1
 
 
 def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Difference, ...]:

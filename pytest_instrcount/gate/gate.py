@@ -64,17 +64,16 @@ def judge_counts(counts: Gated, limit: Limit) -> Verdict:
     """Regressed or improved by more than the limit, and by more than the detection limit.
 
     >>> from fractions import Fraction
-    >>> from pytest_instrcount.gate.compare import GatedCount
-    >>> grown = Gated(GatedCount(1000, 1), GatedCount(1030, 1), detects=Fraction(4, 100))
+    >>> grown = Gated(Fraction(1000), Fraction(1030), detects=Fraction(4, 100))
     >>> print(judge_counts(grown, Limit(Fraction(1, 100), None)))
     unchanged
     """
-    old, new = counts.old, counts.new
+    sides = *counts.old.as_integer_ratio(), *counts.new.as_integer_ratio()
     if counts.fraction is not None and abs(counts.fraction) <= counts.detects:
         return Verdict.unchanged
-    if limit.exceeded(old.total, old.calls, new.total, new.calls):
+    if limit.exceeded(*sides):
         return Verdict.regressed
-    if limit.undercut(old.total, old.calls, new.total, new.calls):
+    if limit.undercut(*sides):
         return Verdict.improved
     return Verdict.unchanged
 

@@ -8,17 +8,17 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from pytest_instrcount.counts.denoised import Denoised
-from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.measurement import Measurement, per_call
 from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
-from pytest_instrcount.gate.calls import CallChange
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.compare import (
     Comparison,
     Delta,
     Difference,
     FunctionDelta,
+    Gated,
     Incomparable,
 )
 from pytest_instrcount.gate.gate import Verdict
@@ -146,8 +146,7 @@ def measured_result(
     known = comparison.old.denoised
     if known is None:
         return result
-    result = replace(result, denoised_ir=gated.new.ir, denoised_baseline_ir=gated.old.ir)
-    return with_layouts(result, known, comparison.old.calls)
+    return with_layouts(with_gated(result, gated), known, comparison.old.calls)
 
 
 def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
@@ -159,6 +158,12 @@ def stored_result(result: TestResult, baseline: Baseline) -> TestResult:
     return with_layouts(result, known, baseline.calls)
 
 
+def with_gated(result: TestResult, gated: Gated) -> TestResult:
+    """With the counts that decide."""
+    old, new = (per_call(*ir.as_integer_ratio()) for ir in (gated.old, gated.new))
+    return replace(result, denoised_ir=new, denoised_baseline_ir=old)
+
+
 def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
     """With what the baseline's layouts of memory say of noise."""
     return replace(
@@ -168,6 +173,15 @@ def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
         detects=known.detects,
         floor=known.floor,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CallChange:
+    """A function that was called more or less often than before."""
+
+    name: str
+    before: int
+    after: int
 
 
 @dataclass(frozen=True, slots=True)

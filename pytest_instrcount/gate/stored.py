@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
 from pytest_instrcount.counts.python.tree import CallTree
@@ -11,7 +12,6 @@ from pytest_instrcount.gate.cause import cause_of
 from pytest_instrcount.gate.compare import (
     Difference,
     Gated,
-    GatedCount,
     differing,
     function_deltas,
     gate_layouts,
@@ -19,7 +19,7 @@ from pytest_instrcount.gate.compare import (
 )
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.records import TestResult, with_layouts
+from pytest_instrcount.gate.records import TestResult, with_gated, with_layouts
 from pytest_instrcount.gate.store.baseline import Baseline
 
 
@@ -50,8 +50,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         return result
     gated = _gated(old, new)
     if known is not None:
-        counts = gated.new.ir, gated.old.ir
-        result = replace(result, denoised_ir=counts[0], denoised_baseline_ir=counts[1])
+        result = with_gated(result, gated)
     return replace(
         result,
         verdict=judge_counts(gated, limit),
@@ -89,6 +88,6 @@ def _gated(old: Baseline, new: Baseline) -> Gated:
     """The counts that decide, of the layouts that are in the two baselines."""
     before, after = old.denoised, new.denoised
     if before is None or after is None:
-        return Gated(GatedCount(old.total_ir, old.calls), GatedCount(new.total_ir, new.calls))
+        return Gated(Fraction(old.total_ir, old.calls), Fraction(new.total_ir, new.calls))
     gated = gate_layouts(before, old.calls, after, new.calls)
     return replace(gated, detects=max(before.floor, after.floor))

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import NOTHING
 from pytest_instrcount.counts.rules import rule_of
-from pytest_instrcount.gate.compare import Delta, Gated, GatedCount
+from pytest_instrcount.gate.compare import Delta, Gated
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 
@@ -21,11 +21,9 @@ def may_have_moved(delta: Delta, limit: Limit) -> bool:
     if any(delta.gated.noise.values()):
         return True
     old = delta.gated.old
-    least, most = (old.exact + end for end in delta.gated.ends)
-    least = max(Fraction(0), least)
-    return limit.exceeded(old.total, old.calls, most.numerator, most.denominator) or limit.undercut(
-        old.total, old.calls, least.numerator, least.denominator
-    )
+    least, most = (max(Fraction(0), old + end).as_integer_ratio() for end in delta.gated.ends)
+    before = old.as_integer_ratio()
+    return limit.exceeded(*before, *most) or limit.undercut(*before, *least)
 
 
 def is_steady(measurement: Measurement, limit: Limit) -> bool:
@@ -38,5 +36,5 @@ def is_steady(measurement: Measurement, limit: Limit) -> bool:
     own = [sum(each.rows.get(name, NOTHING).ir for name in unsteady) for each in profiles]
     totals = [each.total for each in profiles[:2]]
     totals += [profiles[0].total - own[0] + ir for ir in own]
-    least, most = (GatedCount(total, measurement.calls) for total in (min(totals), max(totals)))
+    least, most = (Fraction(total, measurement.calls) for total in (min(totals), max(totals)))
     return judge_counts(Gated(least, most), limit) is Verdict.unchanged

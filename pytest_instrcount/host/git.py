@@ -13,21 +13,13 @@ from pathlib import Path
 
 from pytest_instrcount.host.programs import run_program
 
+_FOREIGN = """
+    GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_GRAFT_FILE GIT_INDEX_FILE
+    GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_SHALLOW_FILE GIT_WORK_TREE
+"""
 #: What a hook of git sets for its own repository, which need not be ours (see
 #: `git rev-parse --local-env-vars`).
-FOREIGN = frozenset(
-    (
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_GRAFT_FILE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    )
-)
+FOREIGN = frozenset(_FOREIGN.split())
 #: More than this no answer takes, of a large repository either.
 _SECONDS = 60
 

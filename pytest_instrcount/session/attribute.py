@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_instrcount.callgrind.inside.trampolines import why_none
@@ -59,22 +59,16 @@ class Namer:
 Glance = Callable[[], None]
 
 
+@dataclass(slots=True)
 class Blaming:
     """Measures by Python function, in a zygote that lives no longer than that takes."""
 
-    def __init__(
-        self,
-        start: Callable[[str, Sequence[str]], Zygote],
-        how: str,
-        valgrind: str,
-        rootdir: Path,
-    ) -> None:
-        self._start = start
-        self._how = how
-        self._valgrind = valgrind
-        self._namer = Namer.of(rootdir)
-        #: what is to be said below the table
-        self.notes: list[str] = []
+    start: Callable[[str, Sequence[str]], Zygote]
+    how: str
+    valgrind: str
+    rootdir: Path
+    #: what is to be said below the table
+    notes: list[str] = field(default_factory=list)
 
     def measure(
         self,
@@ -87,8 +81,8 @@ class Blaming:
         What trampolines cannot do is done by the tracer, unless the user chose one of them. Raises
         ZygoteFailed.
         """
-        reason = why_none() if self._how != TRACER else "the tracer was chosen"
-        if reason and self._how == TRAMPOLINES:
+        reason = why_none() if self.how != TRACER else "the tracer was chosen"
+        if reason and self.how == TRAMPOLINES:
             self.notes.append(f"no Python function is named: {reason}")
             return
         number = len(orders)
@@ -100,7 +94,7 @@ class Blaming:
         for order, answer in self._ask(others, TRAMPOLINES, glance_of):
             if isinstance(answer, CallTree):
                 yield order.nodeid, answer
-            elif TRAMPOLINES in (self._how, hows[order.nodeid]):
+            elif TRAMPOLINES in (self.how, hows[order.nodeid]):
                 # against a tree of trampolines, one of the tracer is of no use
                 self._note(order, answer)
             else:
@@ -120,15 +114,15 @@ class Blaming:
         """One at a time: a tree that was not folded yet is large."""
         if not orders:
             return
-        tools = (self._valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
-        zygote = self._start(*tools)
+        tools = (self.valgrind, VALGRIND_OPTIONS) if how == TRAMPOLINES else ("", ())
+        namer, zygote = Namer.of(self.rootdir), self.start(*tools)
         count("asked", "by Python function", len(orders))
         try:
             first = zygote.ask(
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
             for number, order in enumerate(orders, first):
-                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), self._namer)
+                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), namer)
         finally:
             zygote.end()
 

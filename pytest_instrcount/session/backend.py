@@ -10,6 +10,7 @@ from pytest_instrcount.callgrind import facts
 from pytest_instrcount.config.outputs import OutputGuard
 from pytest_instrcount.config.settings import Settings, load_settings
 from pytest_instrcount.config.stash import VALGRIND
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.updating import mend
 
@@ -53,10 +54,8 @@ def _prepare_writing(config: pytest.Config, settings: Settings) -> None:
     """Guard what is written to, and finish an update that was killed."""
     files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
     config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
-    try:
+    with as_usage_errors():
         mend(settings.baseline_dir)
-    except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
 
 
 def _check_bytecode(config: pytest.Config) -> None:

@@ -19,7 +19,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.baseline_json import render_baseline
-from pytest_instrcount.gate.store.names import reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error
 from pytest_instrcount.host.files import replaceable, write_output
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.report.bundle import (
@@ -146,8 +146,5 @@ def git_commit(folder: Path) -> str:
 
 
 def _unwritable(path: Path, error: Exception) -> InstrcountError:
-    return InstrcountError(
-        "bundle-write",
-        f"{shown_path(path)} cannot be written: {reason_of(error)}",
-        "pytest --instrcount --instrcount-bundle=PATH.json.gz with a PATH you may write to",
-    )
+    fix = "pytest --instrcount --instrcount-bundle=PATH.json.gz with a PATH you may write to"
+    return file_error("bundle-write", path, error, fix)

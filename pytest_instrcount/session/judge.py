@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import pytest
 
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.rulings import Rulings
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import updating
 from pytest_instrcount.host.account.current import count, phase, timed
@@ -28,7 +30,8 @@ from pytest_instrcount.report.words import IR, UNIT_FACT
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.bundle import Bundler
 from pytest_instrcount.session.drift import age_and_drift
-from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.report import Reporter
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.uncompared import judged_by, place_of, settle_left, settle_remarks
@@ -43,40 +46,46 @@ VERDICT_ATTRIBUTE = "instrcount_verdict"
 def register_gate(
     config: pytest.Config,
     settings: Settings,
-    findings: Findings,
-    selection: Selection,
-    bundler: Bundler,
+    store: Store,
+    environment: Mapping[str, str],
     header: Mapping[str, str],
+    valgrind: str,
 ) -> Gate:
-    """Register who judges and who reports; ``header`` is the line at the top of the run, name -> value."""
+    """Register who judges and who reports; ``header`` is the line at the top of the run, name -> value.
+
+    Raises pytest.UsageError where a file or folder that the user wants cannot be written.
+    """
+    start, words = config.invocation_params.dir, tuple(map(str, config.invocation_params.args))
+    keeper = Keeper(settings.keep, start)
+    versions = {"valgrind": valgrind, "pytest": pytest.__version__}
+    bundler = Bundler(settings.bundle, start, words, versions)
+    with as_usage_errors():
+        keeper.prepare()
+        bundler.prepare()
+    findings = find_with(config, settings, store, environment, keeper)
     reporter = Reporter(config, settings, findings, bundler, header)
-    gate = Gate(config, settings, findings, selection, bundler, reporter)
+    gate = Gate(config, settings, findings, Selection(config), bundler, reporter)
     config.pluginmanager.register(gate, "instrcount-gate")
     config.pluginmanager.register(reporter, "instrcount-report")
     return gate
 
 
+@dataclass(slots=True, eq=False)
 class Gate:
     """The plugin object that judges; ``close`` does it once all is measured."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        findings: Findings,
-        selection: Selection,
-        bundler: Bundler,
-        reporter: Reporter,
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._findings = findings
-        self._rulings = findings.rulings
-        self._calls = findings.calls
-        self._selection = selection
-        self._bundler = bundler
-        self.reporter = reporter
-        self._failed: set[str] = set()
+    config: pytest.Config
+    settings: Settings
+    findings: Findings
+    selection: Selection
+    bundler: Bundler
+    reporter: Reporter
+    #: tests that pytest has failed
+    _failed: set[str] = field(default_factory=set)
+
+    @property
+    def _rulings(self) -> Rulings:
+        return self.findings.rulings
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -89,11 +98,9 @@ class Gate:
     @timed("compare")
     def close(self, session: pytest.Session) -> None:
         """Store what is to be stored, and fail each test that is to fail with a report of its own."""
-        settings, findings, keeper = self._settings, self._findings, self._findings.keeper
-        try:
-            settle_left(findings, self._selection, self._failed.__contains__, settings.max_delta)
-        except InstrcountError as error:  # a baseline of an older format
-            raise pytest.UsageError(str(error)) from None
+        settings, findings, keeper = self.settings, self.findings, self.findings.keeper
+        with as_usage_errors():  # a baseline of an older format
+            settle_left(findings, self.selection, self._failed.__contains__, settings.max_delta)
         settle_remarks(findings)
         stale = self._find_stale()
         if settings.update:
@@ -103,39 +110,37 @@ class Gate:
             text = "\n".join(render_budget_failure(budget, self._unit))
             self._report_verdict(budget.nodeid, budget_word(budget), text)
         findings.notes += keeper.notes()
-        findings.notes += self._bundler.write(self._rulings.environment, self._config.rootpath)
-        if not (settings.update or settings.against or OTHER_SIDE in self._config.stash):
+        findings.notes += self.bundler.write(self._rulings.environment, self.config.rootpath)
+        if not (settings.update or settings.against or OTHER_SIDE in self.config.stash):
             findings.notes += age_and_drift(self._rulings)
         if settings.prune:
             self._prune(stale)
         for result in self._rulings.results.values():
             count("verdicts", str(result.verdict))
-            self.reporter.tell_others(self._config.hook.pytest_instrcount_result, result=result)
+            self.reporter.tell_others(self.config.hook.pytest_instrcount_result, result=result)
         if not session.testsfailed:
             self._check_compared()
 
     def _store(self) -> None:
         """Store the baselines that the policy says, and what a merge is to know."""
-        rulings, calls = self._rulings, self._calls
-        try:
+        rulings, calls = self._rulings, self.findings.calls
+        with as_usage_errors():
             self._check_jumps()
             with (
                 phase("store", "Gate.close"),
-                updating(self._settings.baseline_dir) as update,
+                updating(self.settings.baseline_dir) as update,
             ):
                 stored, calls_stored = rulings.write(update), calls.write(update)
             rulings.results |= stored
             calls.results |= calls_stored
             if rulings.shard is not None:
-                self._findings.note(self._write_shard(rulings.shard))
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
+                self.findings.note(self._write_shard(rulings.shard))
 
     def _fail_tests(self) -> None:
         """One report for each test that is to fail, and one for all of another environment."""
-        whole = self._selection.knows_all()
+        whole = self.selection.knows_all()
         tests = judged_by(self._rulings.failing(), whole=whole)
-        traces = judged_by(self._calls.failing(), whole=whole)
+        traces = judged_by(self.findings.calls.failing(), whole=whole)
         for result in tests:
             if result.verdict in (Verdict.failed, Verdict.stale, Verdict.uncounted):
                 self._fail_uncounted(result)
@@ -146,11 +151,11 @@ class Gate:
             if calls.cause is not Cause.environment:
                 self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
             if calls.verdict is not Verdict.stale:
-                self._bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+                self.bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
         failing: list[TestResult | CallsResult] = [*tests, *traces]
         elsewhere = [each for each in failing if each.cause is Cause.environment]
         if elsewhere:
-            number = len(self._rulings.results.keys() | self._calls.results.keys())
+            number = len(self._rulings.results.keys() | self.findings.calls.results.keys())
             lines = render_other_environment(elsewhere, number, self.reporter.update_command())
             self._report_verdict(elsewhere[0].nodeid, Verdict.incomparable, "\n".join(lines))
 
@@ -162,10 +167,10 @@ class Gate:
             self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
 
     def _fail_counted(self, result: TestResult) -> None:
-        calls = self._calls.results.get(result.nodeid)
+        calls = self.findings.calls.results.get(result.nodeid)
         if calls is not None:
             result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
-        result = self._findings.keeper.failed(result, self._rulings.baseline(result.nodeid))
+        result = self.findings.keeper.failed(result, self._rulings.baseline(result.nodeid))
         lines = render_failure(result, self.reporter.accept(result.nodeid))
         if result.cause is not Cause.environment:
             self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
@@ -177,8 +182,8 @@ class Gate:
 
     def _check_jumps(self) -> None:
         """Raise InstrcountError "reason" where an update needs one and has none."""
-        above = self._settings.reason_above
-        if above is None or self._settings.reason:
+        above = self.settings.reason_above
+        if above is None or self.settings.reason:
             return
         jumps = self._rulings.jumps(above)
         if jumps:
@@ -186,28 +191,30 @@ class Gate:
 
     def _write_shard(self, shard: Shard) -> str:
         """Write what a merge is to know of this run; returns the line that says so."""
-        for nodeid in self._calls.results:
+        for nodeid in self.findings.calls.results:
             shard.tests.setdefault(nodeid, None)
         path = shard.write(self._rulings.store)
-        return f"for the merge of the shards: {os.path.relpath(path, self._config.rootpath)}"
+        return f"for the merge of the shards: {os.path.relpath(path, self.config.rootpath)}"
 
     def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
         found = self._rulings.baseline(result.nodeid)
-        self._bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
+        self.bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
 
     def _report_verdict(self, nodeid: str, verdict: str, text: str) -> None:
         """One more report of this test, which fails it."""
-        place = place_of(self._findings, nodeid)
+        place = place_of(self.findings, nodeid)
         report = replay.make_report(place, "call", "failed", text)
         report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)
-        self._config.hook.pytest_runtest_logreport(report=report)
+        self.config.hook.pytest_runtest_logreport(report=report)
 
     def _check_compared(self) -> None:
         """Raise pytest.UsageError where a gate in CI would pass on nothing; an update is no gate."""
-        settings, findings = self._settings, self._findings
+        settings, findings = self.settings, self.findings
         gate = settings.ci and not settings.update and not settings.prune
         compared = (
-            self._calls.compared() or self._rulings.compared() or bool(findings.budgets.results)
+            self.findings.calls.compared()
+            or self._rulings.compared()
+            or bool(findings.budgets.results)
         )
         if gate and not compared:
             fix = self.reporter.update_command() or OTHER_REF
@@ -219,25 +226,23 @@ class Gate:
             )
 
     def _find_stale(self) -> list[Path]:
-        limit = self._settings.max_delta
+        limit = self.settings.max_delta
         return [
-            *self._rulings.stale(self._selection.stale, limit),
-            *self._calls.find_stale(self._selection.stale_table, limit),
+            *self._rulings.stale(self.selection.stale, limit),
+            *self.findings.calls.find_stale(self.selection.stale_table, limit),
         ]
 
     def _prune(self, stale: list[Path]) -> None:
-        partial = self._selection.why_partial()
+        partial = self.selection.why_partial()
         if partial:
             raise pytest.UsageError(
                 f"instrcount: nothing was pruned, since {partial} [prune-partial]\n"
                 "  fix: pytest --instrcount-prune"
             )
         for path in stale:
-            try:
+            with as_usage_errors():
                 self._rulings.store.delete(path)
-            except InstrcountError as error:
-                raise pytest.UsageError(str(error)) from None
-            self._findings.note(f"deleted {os.path.relpath(path, self._config.rootpath)}")
+            self.findings.note(f"deleted {os.path.relpath(path, self.config.rootpath)}")
 
     # Report.
 

@@ -14,6 +14,7 @@ from pytest_instrcount.callgrind.facts import shown_names
 from pytest_instrcount.config.child_spec import ChildSpec, merge_specs
 from pytest_instrcount.config.given import Given
 from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.host.account.randomness import keep_random_state
@@ -102,10 +103,8 @@ def consult(
             why = f"{answer!r} is no ChildSpec"
             raise _refused(plugin, hook.name, why, 'return ChildSpec(variables={"NAME": "value"})')
         specs.append((plugin, answer))
-    try:
+    with as_usage_errors():
         spec = merge_specs(specs)
-    except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
     let_through = (*settings.let_through, *spec.let_through)
     settings = replace(settings, let_through=let_through, child=spec)
     if spec.isolation is not None and Given(config).value("instrcount_isolation") is None:

@@ -1,4 +1,4 @@
-"""The beginning of several kinds of run: Valgrind, the header, the file for failures."""
+"""The beginning of several kinds of run: Valgrind, and the header."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pytest_instrcount.callgrind import facts
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import VALGRIND
 from pytest_instrcount.fixtures.trace.settings import load_trace_settings
-from pytest_instrcount.session.bundle import Bundler
 
 
 def find_valgrind(config: pytest.Config, settings: Settings) -> tuple[str, str]:
@@ -24,12 +23,3 @@ def make_header(config: pytest.Config, valgrind: str) -> dict[str, str]:
         "CPython": facts.python_version(),
         "tracer": load_trace_settings(config).backend_name,
     }
-
-
-def make_bundler(config: pytest.Config, settings: Settings, valgrind: str) -> Bundler:
-    """The writer of the bundle, if one is wanted. Raises InstrcountError "bundle-write"."""
-    words = tuple(map(str, config.invocation_params.args))
-    versions = {"valgrind": valgrind, "pytest": pytest.__version__}
-    bundler = Bundler(settings.bundle, config.invocation_params.dir, words, versions)
-    bundler.prepare()
-    return bundler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.compat import terminal_width
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.records import RunSummary
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.runner import write_reports
@@ -29,59 +30,49 @@ ALLOW_MORE = (
 )
 
 
+@dataclass(slots=True, eq=False)
 class Reporter:
     """The plugin object that reports.
 
     ``header`` is what the line at the top of the run says, as name -> value.
     """
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        findings: Findings,
-        bundler: Bundler,
-        header: Mapping[str, str],
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._findings = findings
-        self._bundler = bundler
-        self._header = header
-        self._commands = Commands(config)
-        self._summary: RunSummary | None = None
-        self._errors: list[pytest.UsageError] = []
+    config: pytest.Config
+    settings: Settings
+    findings: Findings
+    bundler: Bundler
+    header: Mapping[str, str]
+    _summary: RunSummary | None = None
+    _errors: list[pytest.UsageError] = field(default_factory=list)
 
     def say(self, line: str) -> None:
         """A line for people, while the run goes on."""
-        say(self._config, self._settings, line)
+        say(self.config, self.settings, line)
 
     def pytest_report_header(self) -> str:
         """One line that names the tools."""
-        folder = os.path.relpath(self._settings.baseline_dir, self._config.rootpath)
-        against = self._settings.against
+        folder = os.path.relpath(self.settings.baseline_dir, self.config.rootpath)
+        against = self.settings.against
         other = {"against": str(against)} if against else {"baselines": f"in {folder}"}
-        return render_header({**self._header, **other})
+        return render_header({**self.header, **other})
 
     def tell_others(self, hook: Any, **told: object) -> None:
         """Tell other plugins; not of what only stands in for baselines."""
-        if OTHER_SIDE not in self._config.stash:
-            self._errors += tell(self._config, hook, **told)
+        if OTHER_SIDE not in self.config.stash:
+            self._errors += tell(self.config, hook, **told)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self) -> Generator[None, Any, Any]:
         """Write the reports, once all is on the terminal: one that cannot be written ends the run."""
         summary = self._summarise()
         if summary.results or summary.traces:
-            self.tell_others(self._config.hook.pytest_instrcount_summary, summary=summary)
+            self.tell_others(self.config.hook.pytest_instrcount_summary, summary=summary)
         result = yield
-        try:
-            findings = self._findings
-            write_reports(self._settings.reports, self._summarise(), findings.rulings.store.path)
+        with as_usage_errors():
+            findings = self.findings
+            write_reports(self.settings.reports, self._summarise(), findings.rulings.store.path)
             findings.keeper.finish()
-            self._bundler.finish()
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
+            self.bundler.finish()
         if self._errors:
             raise self._errors[0]
         return result
@@ -89,9 +80,9 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, the notes, and the command to type next."""
         width = min(80, terminal_width(terminalreporter))
-        told = {result.nodeid for result in self._findings.rulings.failing()}
-        lines = render_summary(self._summarise(), self._settings.verbosity, width, told)
-        if lines and self._settings.verbosity >= 0:
+        told = {result.nodeid for result in self.findings.rulings.failing()}
+        lines = render_summary(self._summarise(), self.settings.verbosity, width, told)
+        if lines and self.settings.verbosity >= 0:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
         for line in lines:
@@ -99,7 +90,7 @@ class Reporter:
 
     def _summarise(self) -> RunSummary:
         if self._summary is None:
-            findings, rulings, calls = self._findings, self._findings.rulings, self._findings.calls
+            findings, rulings, calls = self.findings, self.findings.rulings, self.findings.calls
             self._summary = RunSummary(
                 results=tuple(rulings.results.values()),
                 environment=rulings.environment,
@@ -107,24 +98,24 @@ class Reporter:
                 extra_info=findings.extra_info,
                 notes=tuple(findings.notes),
                 update_command=self.update_command(),
-                updating=self._settings.update,
-                reason=self._settings.reason,
-                title=self._config.rootpath.name,
-                blame=self._settings.blame,
+                updating=self.settings.update,
+                reason=self.settings.reason,
+                title=self.config.rootpath.name,
+                blame=self.settings.blame,
                 traces=(*calls.results.values(), *calls.stale.values()),
                 budgets=tuple(findings.budgets.results),
-                against=self._settings.against,
+                against=self.settings.against,
             )
-            self._summary = with_notes_on_trees(self._summary, self._settings.reports)
+            self._summary = with_notes_on_trees(self._summary, self.settings.reports)
         return self._summary
 
     def accept(self, nodeid: str) -> str:
         """The command that accepts one test, or the advice if nothing is stored."""
-        return ALLOW_MORE if self._settings.against else self._commands.accept(nodeid)
+        return ALLOW_MORE if self.settings.against else Commands(self.config).accept(nodeid)
 
     def update_command(self) -> str:
         """The command that accepts what this run has measured; "" where nothing is stored."""
-        if self._settings.against:
+        if self.settings.against:
             return ""
-        results = self._findings.rulings.results.values(), self._findings.calls.results.values()
-        return self._commands.accept_results(*results)
+        results = self.findings.rulings.results.values(), self.findings.calls.results.values()
+        return Commands(self.config).accept_results(*results)

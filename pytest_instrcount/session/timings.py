@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -37,33 +38,31 @@ def start_account(config: pytest.Config, settings: Settings) -> Account:
     return account
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Accounting:
     """The plugin object that knows which phase begins and ends. To be registered last: outermost.
 
     ``waits_for`` is what the tests are called that other processes run, under pytest-xdist.
     """
 
-    def __init__(
-        self, config: pytest.Config, settings: Settings, account: Account, waits_for: str = ""
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._account = account
-        self._waits_for = waits_for
+    config: pytest.Config
+    settings: Settings
+    account: Account
+    waits_for: str = ""
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, Any, Any]:
         """All that was before is pytest's start."""
-        self._account.timings.explain_start("start of pytest")
+        self.account.timings.explain_start("start of pytest")
         with phase("collection"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, Any, Any]:
         """If other processes run the tests, all time is spent waiting for them."""
-        if not self._waits_for:
+        if not self.waits_for:
             return (yield)
-        with phase(self._waits_for):
+        with phase(self.waits_for):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -86,15 +85,15 @@ class Accounting:
         # tabulate and csv are imported for those who ask
         from pytest_instrcount.host.account.render import render_account, timings_csv
 
-        settings, account = self._settings, self._account
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        settings, account = self.settings, self.account
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
         if settings.timings and reporter is not None:
             reporter.section("instrcount timings", "-")
             for line in render_account(account):
                 reporter.write_line(line)
         if account.debug is not None:
             account.debug.write(TIMINGS, timings_csv(account))
-        guard = self._config.pluginmanager.getplugin("instrcount-outputs")
+        guard = self.config.pluginmanager.getplugin("instrcount-outputs")
         if settings.timings_csv is not None and not (guard and guard.refused):
             try:
                 write_output(settings.timings_csv, timings_csv(account).encode())

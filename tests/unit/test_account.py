@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import random
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -88,7 +89,6 @@ def test_each_moment_counts_once(account: Account, clock: Clock) -> None:
         clock.now += 3
     clock.now += 4
     assert walls(account.timings) == {"parse": 11, "report": 5, "other": 5}
-    assert account.timings.wall == 21
     assert account.timings.explained() == 16 / 21
     (row,) = (row for row in account.timings.rows(by_function=True) if row.function)
     assert (row.phase, row.times) == ("parse", 2)
@@ -179,7 +179,7 @@ def test_the_start_of_this_process() -> None:
     """It was before now, and after the machine's."""
     start = process_start()
     assert start is not None
-    assert Timings(start=start).wall > 0
+    assert 0 < start < time.monotonic()
 
 
 # --- as text --------------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ def test_records_are_bounded(account: Account, monkeypatch: pytest.MonkeyPatch) 
     assert public.get_counters()["first counts"] == {"new": 70}
     public.set_record_limit(2)
     assert [record.nodeid for record in public.get_records()] == ["68", "69"]
-    assert Account().records.limit == 2
-    assert account.records.seen == 70
+    assert Account().records.maxlen == 2
+    assert account.seen == 70
     public.clear_records()
     assert public.get_records() == []
     with pytest.raises(ValueError, match="not -1"):
@@ -293,8 +293,6 @@ def test_once() -> None:
     assert said.first("d")
     assert [said.first(each) for each in "abd"] == [False, False, False]
     assert said.first("c")
-    said.forget()
-    assert said.first("d")
 
 
 # --- random numbers -------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.calls import CallChange, judge_calls
+from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.gate.records import CallChange
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.calls import CallStore, CallTable, parse_calls, render_calls
 

@@ -51,32 +51,27 @@ class Found:
     baseline: Baseline
 
 
-def read_baseline(path: Path, nodeid: str) -> Missing | Found:
+def read_baseline(path: Path, nodeid: str, *, updating: bool = False) -> Missing | Found:
     """The baseline of one test.
 
     Raises InstrcountError as `load_baseline` does, and "baseline-mismatch" if the file is of
-    another test (a copied or renamed file).
+    another test (a copied or renamed file). To an update, one of an older format is none.
 
     >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
     Missing()
     """
     text = read_text(path, nodeid)
-    return Missing() if text is None else found_in(text, path, nodeid)
+    return Missing() if text is None else found_in(text, path, nodeid, updating=updating)
 
 
-def read_unless_older(path: Path, nodeid: str) -> Missing | Found:
-    """The baseline of one test; one of an older format, which an update replaces, is none."""
+def found_in(text: str, path: Path, nodeid: str, *, updating: bool = False) -> Missing | Found:
+    """The baseline of one test in a text that was read from ``path``. As `read_baseline`."""
     try:
-        return read_baseline(path, nodeid)
+        found = Found(parse_baseline(text, path, nodeid))
     except InstrcountError as error:
-        if error.slug == OLDER:
+        if updating and error.slug == OLDER:  # it will be replaced
             return Missing()
         raise
-
-
-def found_in(text: str, path: Path, nodeid: str) -> Found:
-    """The baseline of one test in a text that was read from ``path``. Raises as `read_baseline`."""
-    found = Found(parse_baseline(text, path, nodeid))
     if found.baseline.nodeid != nodeid:
         other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
         raise InstrcountError(
@@ -106,7 +101,7 @@ def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> b
     the file cannot be written (read-only, disk full); then no temp file stays.
     """
     text = render_baseline(baseline)
-    known = read_unless_older(path, baseline.nodeid)
+    known = read_baseline(path, baseline.nodeid, updating=True)
     if isinstance(known, Found) and read_text(path) == text:
         return False
     write_text(path, text, put)
@@ -150,8 +145,7 @@ class Store:
 
         To an update, one of an older format is none.
         """
-        read = read_unless_older if updating else read_baseline
-        return read(self.keep_inside(self.path(nodeid)), nodeid)
+        return read_baseline(self.keep_inside(self.path(nodeid)), nodeid, updating=updating)
 
     def write(self, baseline: Baseline, put: Put = replace_file) -> bool:
         """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""

@@ -17,10 +17,10 @@ from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
+    file_error,
     file_name,
     folder_parts,
     printable,
-    reason_of,
     safe_part,
     shown_path,
 )
@@ -99,11 +99,8 @@ def _files(root: Path) -> Iterator[Path]:
     """All files, and all links."""
 
     def fail(error: OSError) -> None:
-        raise InstrcountError(
-            "baseline-unreadable",
-            f"{shown_path(root)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(root)}",
-        )
+        fix = f"ls -ld {shown_path(root)}"
+        raise file_error("baseline-unreadable", root, error, fix, "read")
 
     for folder, folders, files in os.walk(root, onerror=fail):
         folders.sort()
@@ -148,11 +145,8 @@ def add_files(out: Path, files: Mapping[Place, str]) -> None:
         else:
             _make(out, files)
     except OSError as error:
-        raise InstrcountError(
-            "merge-write",
-            f"{shown_path(out)} cannot be written: {reason_of(error)}",
-            f"ls -ld {shown_path(out.parent)}; df {shown_path(out.parent)}",
-        ) from error
+        fix = f"ls -ld {shown_path(out.parent)}; df {shown_path(out.parent)}"
+        raise file_error("merge-write", out, error, fix) from error
 
 
 def _make(out: Path, files: Mapping[Place, str]) -> None:

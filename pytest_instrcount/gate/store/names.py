@@ -10,6 +10,8 @@ import sys
 import unicodedata
 from pathlib import Path
 
+from pytest_instrcount.errors import InstrcountError
+
 _LONGEST_SLUG = 60
 _LONGEST_PART = 80
 # All folders of one test together: with root and file name far from the 4,096 of Linux.
@@ -102,6 +104,18 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return printable(str(error))
+
+
+def file_error(
+    slug: str, path: Path, error: Exception, fix: str, deed: str = "written"
+) -> InstrcountError:
+    """The error for a file that cannot be written, or that something else cannot be done to.
+
+    >>> print(file_error("baseline-write", Path("b"), OSError(28, "No space left"), "df b"))
+    instrcount: b cannot be written: No space left [baseline-write]
+      fix: df b
+    """
+    return InstrcountError(slug, f"{shown_path(path)} cannot be {deed}: {reason_of(error)}", fix)
 
 
 def printable(text: str) -> str:

@@ -9,8 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.names import reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error, shown_path
 
 _PIECE = 1 << 20
 
@@ -27,17 +26,18 @@ def read_file(path: Path, most: int, slug: str, *, pipe: bool = False) -> bytes:
     ``most`` bytes.
     """
     try:
-        if not pipe and not stat.S_ISREG(path.stat().st_mode):  # to open one would wait forever
-            raise OSError("not a regular file")
-        with path.open("rb") as file:
-            data = _read(file, most)
+        data = read_bytes(path, most, pipe=pipe)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise InstrcountError(
-            slug,
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(path)}",
-        ) from error
+        raise file_error(slug, path, error, f"ls -ld {shown_path(path)}", "read") from error
     return _bounded(data, most)
+
+
+def read_bytes(path: Path, most: int, *, pipe: bool = False) -> bytes:
+    """The bytes of a file, or more than ``most`` of them. Raises OSError, and ValueError for a NUL."""
+    if not pipe and not stat.S_ISREG(path.stat().st_mode):  # to open one would wait forever
+        raise OSError("not a regular file")
+    with path.open("rb") as file:
+        return _read(file, most)
 
 
 def unpack_json(data: bytes, most: int) -> bytes:

@@ -22,7 +22,7 @@ from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS, find_noise
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Baseline, Store
-from pytest_instrcount.gate.store.names import hash8, printable, reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error, hash8, printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file, unpack_json
 from pytest_instrcount.host.files import replace_file
 
@@ -62,11 +62,8 @@ class Shard:
         try:
             replace_file(path, gzip.compress(render_shard(self).encode(), mtime=0))
         except OSError as error:
-            raise InstrcountError(
-                "baseline-write",
-                f"{shown_path(path)} cannot be written: {reason_of(error)}",
-                f"ls -ld {shown_path(path.parent)}",
-            ) from error
+            fix = f"ls -ld {shown_path(path.parent)}"
+            raise file_error("baseline-write", path, error, fix) from error
         return path
 
 

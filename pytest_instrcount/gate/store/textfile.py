@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, damaged
-from pytest_instrcount.gate.store.names import reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error, shown_path
+from pytest_instrcount.gate.store.reading import read_bytes
 from pytest_instrcount.host.files import replace_file
 
 #: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
@@ -31,20 +31,14 @@ def read_text(path: Path, nodeid: str = "") -> str | None:
 
 
 def _read_bytes(path: Path) -> bytes | None:
-    """At most one byte more than is allowed."""
+    """More than is allowed of a file that has more."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait forever
-            raise OSError("not a regular file")
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
+        return read_bytes(path, LARGEST_FILE)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise InstrcountError(
-            "baseline-unreadable",
-            f"{shown_path(path)} cannot be read: {reason_of(error)}",
-            f"ls -ld {shown_path(nearest(path))}",
-        ) from error
+        fix = f"ls -ld {shown_path(nearest(path))}"
+        raise file_error("baseline-unreadable", path, error, fix, "read") from error
 
 
 def write_text(path: Path, text: str, put: Put = replace_file) -> None:
@@ -62,11 +56,7 @@ def write_text(path: Path, text: str, put: Put = replace_file) -> None:
 def unwritable(path: Path, error: Exception) -> InstrcountError:
     """The error for a baseline that cannot be written or deleted."""
     folder = shown_path(nearest(path.parent))
-    return InstrcountError(
-        "baseline-write",
-        f"{shown_path(path)} cannot be written: {reason_of(error)}",
-        f"ls -ld {folder}; df {folder}",
-    )
+    return file_error("baseline-write", path, error, f"ls -ld {folder}; df {folder}")
 
 
 def nearest(path: Path) -> Path:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.names import reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error, shown_path
 from pytest_instrcount.host.patience import Patience
 
 try:
@@ -221,10 +221,7 @@ def updating(root: Path) -> Iterator[Update]:
         yield update
         update.commit()
     except OSError as error:
-        raise InstrcountError(
-            "baseline-write",
-            f"{shown_path(root)} cannot be written: {reason_of(error)}",
-            f"ls -ld {shown_path(root)}; df {shown_path(root)}",
-        ) from error
+        fix = f"ls -ld {shown_path(root)}; df {shown_path(root)}"
+        raise file_error("baseline-write", root, error, fix) from error
     finally:
         update.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from pytest_instrcount.host.account.debug import LOG, DebugFolder
 from pytest_instrcount.host.account.once import Once
-from pytest_instrcount.host.account.records import RECORDS, MeasurementRecord, Records
+from pytest_instrcount.host.account.records import RECORDS, MeasurementRecord
 from pytest_instrcount.host.account.timings import PhaseTime, Span, Timings
 
 Arguments = ParamSpec("Arguments")
@@ -30,7 +30,9 @@ class Account:
         self.debug = debug
         #: category -> what -> how often
         self.counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.records = Records(_limit)
+        #: the latest ones, and how many there were in all
+        self.records: deque[MeasurementRecord] = deque(maxlen=_limit)
+        self.seen = 0
         self.said = Once()
         #: CPU seconds of processes under Valgrind and of their supervisors
         self.cpu_beside = 0.0
@@ -53,7 +55,8 @@ class Account:
 
     def measured(self, record: MeasurementRecord, detail: str = "") -> None:
         """A measurement was made, or failed."""
-        self.records.add(record)
+        self.seen += 1
+        self.records.append(record)
         what = record.problem or record.verdict
         self.counters["first counts"][what] += 1
         LOG.debug("%s: %s, ir %s %s", record.nodeid, what, record.ir, record.why)
@@ -152,16 +155,19 @@ def get_counters() -> dict[str, dict[str, int]]:
 
 def get_records() -> list[MeasurementRecord]:
     """The records of the current run, or of the latest, the oldest first."""
-    return _last.records.get()
+    return list(_last.records)
 
 
 def clear_records() -> None:
     """Forget them."""
     _last.records.clear()
+    _last.seen = 0
 
 
 def set_record_limit(limit: int) -> None:
     """Keep so many records, of the current run and of those to come. Raises ValueError below 0."""
     global _limit  # noqa: PLW0603 - it outlives the account
-    _last.records.set_limit(limit)
+    if limit < 0:
+        raise ValueError(f"the limit is a number of records, not {limit}")
+    _last.records = deque(_last.records, maxlen=limit)
     _limit = limit

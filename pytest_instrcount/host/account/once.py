@@ -28,7 +28,3 @@ class Once:
         while len(self._said) > self._most:
             self._said.popitem(last=False)
         return new
-
-    def forget(self) -> None:
-        """Everything may be said again."""
-        self._said.clear()

@@ -52,10 +52,9 @@ def render_account(account: Account) -> list[str]:
     for category, found in sorted(account.counters.items()):
         counts = ", ".join(f"{number:,} {what}" for what, number in sorted(found.items()))
         lines.append(f"{category}: {counts}")
-    records = account.records
-    kept = len(records.get())
-    lines.append(f"records: {kept} of {records.seen} kept")
-    lines += advise(rows, whole, kept, records.seen)
+    kept = len(account.records)
+    lines.append(f"records: {kept} of {account.seen} kept")
+    lines += advise(rows, whole, kept, account.seen)
     return lines
 
 

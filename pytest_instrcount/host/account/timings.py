@@ -52,7 +52,7 @@ class Timings:
         self, clock: Callable[[], float] = time.monotonic, start: float | None = None
     ) -> None:
         self._clock = clock
-        self._last = self.start = clock() if start is None else start
+        self._last = clock() if start is None else start
         self._stack: list[tuple[str, str]] = [(OTHER, "")]
         self._seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._times: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -102,11 +102,6 @@ class Timings:
         self._turn()
         self._seconds[name, ""] += self._seconds.pop((OTHER, ""), 0.0)
         self._times[name, ""] += 1
-
-    @property
-    def wall(self) -> float:
-        """Seconds from the start until now."""
-        return self._clock() - self.start
 
     def rows(self, *, by_function: bool = False) -> list[PhaseTime]:
         """All phases, the longest first; what is not explained last."""

@@ -14,6 +14,7 @@ import pytest
 
 from pytest_instrcount.config.settings import Settings, load_command_line
 from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE, is_traced
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import Base
@@ -95,12 +96,10 @@ class Head:
             return
         words = load_command_line(self._config).needed(selecting=True)
         arguments = ["--instrcount-only", *map(self._move.word, words)]
-        try:
+        with as_usage_errors():
             self._take_files()
             self._say(f"instrcount: measuring {self.base}, in all layouts")
             self._note_outcomes(self._run(arguments, None, first_look=False))
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -112,11 +111,9 @@ class Head:
         }
         if not self._files or self._ahead:
             return
-        try:
+        with as_usage_errors():
             self._take_files()
             self._measure(self._files, first_look=True)
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self) -> Generator[None, Any, Any]:
@@ -124,10 +121,8 @@ class Head:
         result = yield
         suspects = [measurement.nodeid for measurement in self._rulings.unsettled()]
         if suspects and not self._ahead:
-            try:
+            with as_usage_errors():
                 self._measure(suspects, first_look=False)
-            except InstrcountError as error:
-                raise pytest.UsageError(str(error)) from None
             self._rulings.baselines.read_again(suspects)
         self._say_what_is_missing()
         return result

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.start import start_measuring
 
@@ -38,10 +38,8 @@ def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
         )
     from pytest_instrcount.session.against.head import Head
 
-    try:
+    with as_usage_errors():
         head = Head.prepare(config, ref)
-    except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(head, "instrcount-against")
     # what is new in a change has nothing to be held against, nor has what did not pass before
     incomparable = "warn" if settings.incomparable == "auto" else settings.incomparable

@@ -15,6 +15,7 @@ from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.config import compat
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING, is_traced
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.errors import InstrcountError
@@ -25,12 +26,8 @@ from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.report.words import UNIT_FACT, percent
 from pytest_instrcount.session import replay
-from pytest_instrcount.session.bundle import Bundler
-from pytest_instrcount.session.findings import Findings, find_with
 from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.plan import plan_measured
-from pytest_instrcount.session.profiles import Keeper
-from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import finalise, noting_interruption
 from pytest_instrcount.session.uncompared import Left
 
@@ -70,38 +67,22 @@ def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence
             "instrcount_backend = bytecode; leave it out"
         )
     store = Store(settings.baseline_dir, environment_key())
-    keeper = Keeper(None, config.invocation_params.dir)
-    findings = find_with(config, settings, store, environment_facts(), keeper)
-    selection = Selection(config)
-    bundler = Bundler(None, config.invocation_params.dir, (), {"pytest": pytest.__version__})
     header = {
         UNIT: "in the place of instructions: a rough local gate",
         "CPython": facts.python_version(),
     }
-    config.pluginmanager.register(selection, "instrcount-selection")
-    gate = register_gate(config, settings, findings, selection, bundler, header)
-    config.pluginmanager.register(
-        BytecodeRun(config, settings, findings, selection, gate), "instrcount-run"
-    )
+    gate = register_gate(config, settings, store, environment_facts(), header, valgrind="")
+    config.pluginmanager.register(gate.selection, "instrcount-selection")
+    config.pluginmanager.register(BytecodeRun(gate), "instrcount-run")
 
 
 class BytecodeRun:
     """The plugin object that runs and repeats; its hooks are in the order of the story."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        findings: Findings,
-        selection: Selection,
-        gate: Gate,
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._findings = findings
-        self._selection = selection
+    def __init__(self, gate: Gate) -> None:
         self._gate = gate
-        self._native = bool(config.option.usepdb or config.option.trace)
+        self._findings = gate.findings
+        self._native = bool(gate.config.option.usepdb or gate.config.option.trace)
         self._chosen: dict[str, Settings] = {}
         self._left_out: set[str] = set()
 
@@ -113,14 +94,14 @@ class BytecodeRun:
                 "nothing is measured under --pdb and --trace: the tests ran natively"
             )
             return
-        planned = plan_measured(session.items, self._settings, self._findings, self._in_bytecodes)
+        planned = plan_measured(
+            session.items, self._gate.settings, self._findings, self._in_bytecodes
+        )
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
-        self._selection.note_measured(self._chosen)
-        try:
+        self._gate.selection.note_measured(self._chosen)
+        with as_usage_errors():  # of an older format, as all others will be
             for nodeid in self._chosen:
                 self._findings.rulings.made_with(nodeid)
-        except InstrcountError as error:  # of an older format, as all others will be
-            raise pytest.UsageError(str(error)) from None
         if any(map(is_traced, session.items)):
             self._left_out.add("calls of traced tests")
         if self._left_out:
@@ -169,11 +150,11 @@ class BytecodeRun:
             fixtures[:] = [InstrCount(request.node.nodeid, counter)]
             return fixtures[0]
 
-        self._config.stash[COUNTING] = make_fixture
+        self._gate.config.stash[COUNTING] = make_fixture
         try:
             reports = self._run(item, nextitem, counter)
         finally:
-            del self._config.stash[COUNTING]
+            del self._gate.config.stash[COUNTING]
         remarks = remarks_of(fixtures[0] if fixtures else None, item.stash.get(BENCHMARK, None))
         self._findings.remark(item.nodeid, remarks)
         text, properties = self._judge(item, chosen, counter, reports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ import pytest
 
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.errors import InstrcountError
@@ -23,12 +25,10 @@ from pytest_instrcount.host.account.current import count, current
 from pytest_instrcount.host.account.timings import PhaseTime
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.against.sides import choose_sides, watch_sides
-from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.judge import Gate, register_gate
-from pytest_instrcount.session.prepare import find_valgrind, make_bundler, make_header
-from pytest_instrcount.session.profiles import Keeper
+from pytest_instrcount.session.prepare import find_valgrind, make_header
 from pytest_instrcount.session.replay import Place
-from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import noting_interruption
 from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.xdist.environment import describe_context
@@ -48,23 +48,15 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
     """Find Valgrind, if it is here, and register the run. Raises pytest.UsageError."""
     settings = choose_sides(config, settings)
     account = start_account(config, settings)
-    keeper = Keeper(settings.keep, config.invocation_params.dir)
-    try:
-        if all(map(_is_here, config.getoption("tx"))):
+    version, header = "?", {"tests": "measured by workers elsewhere"}
+    if all(map(_is_here, config.getoption("tx"))):
+        with as_usage_errors():
             version = find_valgrind(config, settings)[1]
-            header = make_header(config, version)
-        else:
-            version, header = "?", {"tests": "measured by workers elsewhere"}
-        keeper.prepare()
-        bundler = make_bundler(config, settings, version)
-    except InstrcountError as error:
-        raise pytest.UsageError(str(error)) from None
+        header = make_header(config, version)
     store = Store(settings.baseline_dir, own_key())
-    findings = find_with(config, settings, store, {}, keeper)
-    watch_sides(config, settings, sys_path, findings, ahead=True)
-    selection = Selection(config)
-    gate = register_gate(config, settings, findings, selection, bundler, header)
-    controller = Controller(config, settings, findings, selection, gate, sys_path)
+    gate = register_gate(config, settings, store, {}, header, version)
+    watch_sides(config, settings, sys_path, gate.findings, ahead=True)
+    controller = Controller(gate, list(sys_path))
     config.pluginmanager.register(controller, "instrcount-run")
     accounting = Accounting(config, settings, account, "workers")
     config.pluginmanager.register(accounting, "instrcount-account")
@@ -75,35 +67,26 @@ def _is_here(spec: str) -> bool:
     return spec.rpartition("*")[2].split("//") == ["popen"]
 
 
+@dataclass(slots=True, eq=False)
 class Controller:
     """The plugin object that takes what workers send, and judges once they are done."""
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        findings: Findings,
-        selection: Selection,
-        gate: Gate,
-        sys_path: Sequence[str],
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._findings = findings
-        self._selection = selection
-        self._gate = gate
-        self._sys_path = list(sys_path)
-        self._commands = Commands(config)
-        self._post: queue.Queue[tuple[str, tuple[Any, ...]]] = queue.Queue()
-        self._first: tuple[str, Hello] | None = None
-        self._order: tuple[str, ...] = ()
-        #: worker -> the tests that it has begun, until all of them are settled
-        self._begun: dict[str, set[str]] = {}
-        self._passed: set[str] = set()
-        #: nodeid -> worker, count and calls of its first count
-        self._counts: dict[str, tuple[str, int, int]] = {}
-        #: nodeid -> what two workers do not agree on
-        self._disputed: dict[str, str] = {}
+    gate: Gate
+    sys_path: Sequence[str]
+    _post: queue.Queue[tuple[str, tuple[Any, ...]]] = field(default_factory=queue.Queue)
+    _first: tuple[str, Hello] | None = None
+    _order: tuple[str, ...] = ()
+    #: worker -> the tests that it has begun, until all of them are settled
+    _begun: dict[str, set[str]] = field(default_factory=dict)
+    _passed: set[str] = field(default_factory=set)
+    #: nodeid -> worker, count and calls of its first count
+    _counts: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    #: nodeid -> what two workers do not agree on
+    _disputed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def _findings(self) -> Findings:
+        return self.gate.findings
 
     # The post.
 
@@ -115,10 +98,10 @@ class Controller:
         channel.setcallback(partial(self._receive, channel, worker))
         node.workerinput[CHANNEL] = channel
         if node.gateway.spec.popen and not node.gateway.spec.chdir:
-            node.workerinput[SYS_PATH] = self._sys_path
+            node.workerinput[SYS_PATH] = self.sys_path
         else:
             node.workerinput[LAUNCH_CONTEXT] = describe_context(
-                self._sys_path, self._config.invocation_params.dir, self._config.rootpath
+                self.sys_path, self.gate.config.invocation_params.dir, self.gate.config.rootpath
             )
 
     def _receive(self, channel: Any, worker: str, data: bytes) -> None:
@@ -128,14 +111,14 @@ class Controller:
             if message[0] == "read":
                 channel.send(pack(self._read(*message[1:])))
             elif message[0] == "say":
-                self._gate.reporter.say(f"{message[1]} ({worker})")
+                self.gate.reporter.say(f"{message[1]} ({worker})")
             else:
                 self._post.put((worker, message))
         except Exception as error:
             self._post.put((worker, ("broken", str(error))))
 
     def _read(self, key: str, nodeid: str) -> Stored:
-        store = Store(self._settings.baseline_dir, safe_part(key))
+        store = Store(self.gate.settings.baseline_dir, safe_part(key))
         path = store.path(nodeid)
         try:
             return Stored(str(path), read_text(path, nodeid))
@@ -162,7 +145,7 @@ class Controller:
             self._first = worker, hello
             rulings = self._findings.rulings
             rulings.environment = hello.environment
-            store = Store(self._settings.baseline_dir, safe_part(hello.key))
+            store = Store(self.gate.settings.baseline_dir, safe_part(hello.key))
             rulings.baselines.store = store
             self._findings.calls.store = CallStore(store)
             return
@@ -183,7 +166,7 @@ class Controller:
 
     def _planned(self, worker: str, planned: Planned) -> None:
         self._order = planned.nodeids
-        self._selection.learn(planned.selection)
+        self.gate.selection.learn(planned.selection)
         self._findings.budgets.adopt(planned.budgets)
 
     def _started(self, worker: str, place: Place) -> None:
@@ -261,7 +244,7 @@ class Controller:
                 self._take_post()
         self._report_lost()
         self._sort()
-        self._gate.close(session)
+        self.gate.close(session)
         return result
 
     def _report_lost(self) -> None:
@@ -279,13 +262,13 @@ class Controller:
                 if nodeid in unsettled or (not known and nodeid in self._passed):
                     why[nodeid] = f"worker {worker} was lost before its count was settled"
                 elif not known:  # pytest-xdist fails the test that a worker was at
-                    rulings.fail(nodeid, self._settings.max_delta, f"worker {worker} was lost")
+                    rulings.fail(nodeid, self.gate.settings.max_delta, f"worker {worker} was lost")
         for nodeid, reason in why.items():
             slug = "workers-disagree" if nodeid in self._disputed else "worker-lost"
-            rulings.fail(nodeid, self._settings.max_delta, reason)
-            text = f"instrcount: {reason} [{slug}]\n  fix: {self._commands.measure([nodeid])}"
+            rulings.fail(nodeid, self.gate.settings.max_delta, reason)
+            text = f"instrcount: {reason} [{slug}]\n  fix: {Commands(self.gate.config).measure([nodeid])}"
             replay.log_reports(
-                self._config.hook, replay.error_reports(self._findings.places[nodeid], text), []
+                self.gate.config.hook, replay.error_reports(self._findings.places[nodeid], text), []
             )
 
     def _sort(self) -> None:

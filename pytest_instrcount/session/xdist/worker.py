@@ -21,7 +21,6 @@ from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing, Store, found_in
-from pytest_instrcount.gate.store.baseline_json import OLDER
 from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.host.account.current import current, get_counters
 from pytest_instrcount.session.findings import Findings, find_with
@@ -119,12 +118,7 @@ class MailedStore(Store):
             raise InstrcountError(*stored.error)
         if stored.text is None:
             return Missing()
-        try:
-            return found_in(stored.text, Path(stored.path), nodeid)
-        except InstrcountError as error:
-            if updating and error.slug == OLDER:
-                return Missing()
-            raise
+        return found_in(stored.text, Path(stored.path), nodeid, updating=updating)
 
     def other_environments(self, nodeid: str) -> tuple[str, ...]:
         """The controller tells of them."""
