@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
-from types import TracebackType
 from typing import Literal
 
 from pytest_instrcount.errors import InstrcountError
@@ -127,12 +126,7 @@ class profile(Exporter, Tabled):
         self._run = run
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         run, self._run = self._run, None
         if run is None:
             return
