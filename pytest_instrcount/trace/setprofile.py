@@ -74,7 +74,7 @@ class SetProfile(Recorder):
         stream = self._open_stream(frame)
         objs, times, clock, timed = stream.objs, stream.times, self._clock, self.timed
         watched, see = self._sightings.watched, self._sightings.see
-        find = self._functions.find if self._wishes.c_calls else None
+        find = self._functions.find if self._options.c_calls else None
         ticks = repeat(None, self._pace)
         entry, exit_ = _Entry(), _Exit()
 

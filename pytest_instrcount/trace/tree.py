@@ -96,7 +96,8 @@ class Calls(int):
 class Tree:
     """The calls of a trace as a tree, in order.
 
-    >>> from pytest_instrcount.trace.tracer import trace_call, TraceOptions
+    >>> from pytest_instrcount.trace.recorder import TraceOptions
+    >>> from pytest_instrcount.trace.tracer import trace_call
     >>> import json
     >>> _, columns = trace_call(TraceOptions(), json.dumps, [1])
     >>> tree = Tree(columns)

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.trace.columns import Flag
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 from tests.unit.tracing import BACKENDS, each_backend, each_mode, shown, trace, with_monitoring
 

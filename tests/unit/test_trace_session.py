@@ -23,7 +23,8 @@ from pytest_instrcount.trace.backends import choose_backend
 from pytest_instrcount.trace.columns import Flag
 from pytest_instrcount.trace.fold import Contexts
 from pytest_instrcount.trace.monitoring import TOOL_IDS, take_tool
-from pytest_instrcount.trace.tracer import TraceOptions, Tracer, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import Tracer, trace_call
 from tests.unit.tracing import (
     BACKENDS,
     checked,
@@ -345,7 +346,8 @@ def test_recursion_a_hundred_thousand_deep(backend: str) -> None:
     script = f"""
 import sys
 sys.setrecursionlimit(10**6)
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 def down(n):
     if n: down(n - 1)

@@ -46,7 +46,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 
 SOURCE = (

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.trace.columns import Columns
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 
 BACKENDS = ["setprofile"] if sys.version_info < (3, 12) else ["setprofile", "monitoring"]

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import overload
 
-from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg, Grouping, average
-from pytest_instrcount.trace.events.function_event import FunctionEvent
+from pytest_instrcount.trace.events.averages import AverageList, Grouping, average
+from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter

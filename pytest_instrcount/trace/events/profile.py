@@ -9,16 +9,17 @@ from typing import Literal
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.backends import check_backend
 from pytest_instrcount.trace.columns import ReplayStats
-from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg
+from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.build import build_timeline
 from pytest_instrcount.trace.events.event_list import EventList
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.ranges.session import Session
 from pytest_instrcount.trace.ranges.traced_memory import SizedTracer, TracedSession
 from pytest_instrcount.trace.recognize import Recognizer, with_builtin
+from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.timeline import Recorded, Timeline
-from pytest_instrcount.trace.tracer import TraceOptions
 from pytest_instrcount.trace.weave import join, of_thread
 
 Backend = Literal["auto", "monitoring", "setprofile"]

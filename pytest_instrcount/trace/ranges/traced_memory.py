@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from pytest_instrcount.trace.ranges.memory import WATCH, MemoryWatch
 from pytest_instrcount.trace.ranges.session import Session
-from pytest_instrcount.trace.tracer import TraceOptions, Tracer
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import Tracer
 
 _DEFAULT = TraceOptions()
 
