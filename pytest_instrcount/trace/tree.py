@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
 from pytest_instrcount.trace.contexts import Context, ContextTree, merge
 from pytest_instrcount.trace.counts import count_calls, count_resumes
-from pytest_instrcount.trace.invariants import broken_invariants
 from pytest_instrcount.trace.text import Prune, matches, render
 
 #: Lines of a tree in a failing assert.
@@ -203,10 +202,6 @@ class Tree:
     def resume_counts(self) -> dict[str, int]:
         """``module:qualname[#n]`` -> resumes of generators and coroutines."""
         return count_resumes(self.columns)
-
-    def check(self) -> tuple[str, ...]:
-        """Sentences about what is wrong with it; none, if all is well."""
-        return broken_invariants(self.columns)
 
 
 def explain_calls(op: str, left: object, right: object) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Invariants of every trace, as code for the tests."""
+"""Invariants of every trace, as code."""
 
 from __future__ import annotations
 
