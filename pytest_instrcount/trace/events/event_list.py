@@ -14,7 +14,7 @@ from pytest_instrcount.trace.events.function_event import FunctionEvent, Functio
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
-from pytest_instrcount.trace.sums import child_index, self_memory, self_times
+from pytest_instrcount.trace.sums import Children, self_memory, self_times
 from pytest_instrcount.trace.timeline import Recorded, Timeline
 
 
@@ -107,6 +107,6 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         return self_memory(self.timeline)
 
     @cached_property
-    def children(self) -> tuple[array[int], array[int]]:
-        """The children of all events: an array of offsets, and the array that these point into."""
-        return child_index(self.timeline)
+    def children(self) -> Children:
+        """The children of all events."""
+        return Children(self.timeline.parent)

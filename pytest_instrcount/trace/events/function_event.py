@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pytest_instrcount.trace.columns import Flag
+from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
 
 _NO_DETAIL = Detail()
@@ -24,7 +25,7 @@ class Source(Protocol):
     @property
     def self_memory(self) -> Mapping[int, int]: ...
     @property
-    def children(self) -> tuple[array[int], array[int]]: ...
+    def children(self) -> Children: ...
 
 
 class Interval(NamedTuple):
@@ -175,11 +176,7 @@ class FunctionEvent:
     @property
     def cpu_children(self) -> tuple[FunctionEvent, ...]:
         """The child events, in order of start."""
-        first, children = self.events.children
-        return tuple(
-            FunctionEvent(self.events, child)
-            for child in children[first[self.id] : first[self.id + 1]]
-        )
+        return tuple(FunctionEvent(self.events, row) for row in self.events.children.of(self.id))
 
     @property
     def stack(self) -> tuple[str, ...]:
