@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -11,7 +12,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.sums import Stacks
-from pytest_instrcount.trace.timeline import ASYNC, Recorded, Timeline
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
 
 
 class AverageList(Sequence[FunctionEventAvg], Tabled):
@@ -89,23 +90,6 @@ class Grouping:
     stack_depth: int = 0
 
 
-@dataclass(slots=True)
-class _Sum:
-    """A row in the making."""
-
-    first: int
-    stack: tuple[str, ...]
-    count: int = 0
-    resumes: int = 0
-    errors: int = 0
-    total_ns: int = 0
-    self_ns: int = 0
-    memory: int = 0
-    self_memory: int = 0
-    is_async: bool = True
-    top_level: bool = False
-
-
 def average(
     timeline: Timeline,
     self_ns: array[int],
@@ -119,34 +103,41 @@ def average(
     >>> average(Timeline(), array("q"), {})
     <AverageList of 0 keys>
     """
-    _check(grouping, timeline.recorded)
-    keys: dict[Hashable, int] = {}
-    sums: list[_Sum] = []
-    stacks = Stacks()
-    group, parents, details = _group(timeline, grouping), timeline.parent, timeline.details
-    for row, parent in enumerate(parents):
-        key = group(row)
-        number = keys.setdefault(key, len(sums))
-        if number == len(sums):
-            stack = _stack(timeline, row, max(1, grouping.stack_depth))
-            sums.append(_Sum(row, stack if timeline.recorded.stack else ()))
-        sum_ = sums[number]
-        outermost = True
-        if timeline.flags[row] & ASYNC == 0:
-            sum_.is_async = False
-            outermost = stacks.enter(timeline.track[row], row, parent, number)
-        sum_.count += timeline.calls(row)
-        sum_.resumes += timeline.resumes(row)
-        sum_.errors += timeline.errors(row)
-        sum_.self_ns += self_ns[row]
-        sum_.top_level |= parent < 0
-        if outermost:
-            sum_.total_ns += timeline.ns(row)
-        if row in self_memory:
-            sum_.self_memory += self_memory[row]
-            if outermost:
-                sum_.memory += details[row].memory or 0
-    return AverageList([_made(timeline, sum_, grouping) for sum_ in sums], timeline.recorded)
+    recorded, details = timeline.recorded, timeline.details
+    _check(grouping, recorded)
+    groups: defaultdict[Hashable, array[int]] = defaultdict(column)
+    # per row whether no other row of its group encloses it
+    outermost = bytearray(len(timeline))
+    group, stacks = _group(timeline, grouping), Stacks()
+    for row, parent in enumerate(timeline.parent):
+        rows = groups[group(row)]
+        rows.append(row)
+        outermost[row] = bool(timeline.flags[row] & ASYNC) or stacks.enter(
+            timeline.track[row], row, parent, rows[0]
+        )
+
+    def sum_of(rows: array[int]) -> FunctionEventAvg:
+        first, outer = rows[0], [row for row in rows if outermost[row]]
+        label, detail = timeline.labels[timeline.label[first]], details.get(first, Detail())
+        return FunctionEventAvg(
+            label.name,
+            label.kind,
+            count=sum(map(timeline.calls, rows)),
+            resumes=sum(map(timeline.resumes, rows)),
+            errors=sum(map(timeline.errors, rows)),
+            total_ns=sum(map(timeline.ns, outer)),
+            self_ns=sum(map(self_ns.__getitem__, rows)),
+            cpu_memory_usage=sum(details[row].memory or 0 for row in outer if row in self_memory),
+            self_cpu_memory_usage=sum(self_memory.get(row, 0) for row in rows),
+            node_id=timeline.tracks[timeline.track[first]].node_id,
+            input_shapes=detail.input_shapes if grouping.by_shapes else (),
+            stack=timeline.stack(first, max(1, grouping.stack_depth)) if recorded.stack else (),
+            module=detail.module if recorded.modules else "",
+            is_async=all(timeline.flags[row] & ASYNC for row in rows),
+            top_level=any(timeline.parent[row] < 0 for row in rows),
+        )
+
+    return AverageList([*map(sum_of, groups.values())], recorded)
 
 
 def _check(grouping: Grouping, recorded: Recorded) -> None:
@@ -177,43 +168,11 @@ def _group(timeline: Timeline, grouping: Grouping) -> Callable[[int], Hashable]:
         return timeline.label.__getitem__
 
     def key(row: int) -> Hashable:
-        detail = timeline.details.get(row)
         return (
             timeline.label[row],
             nodes[timeline.track[row]],
-            detail.input_shapes if grouping.by_shapes and detail is not None else (),
-            _stack(timeline, row, grouping.stack_depth),
+            timeline.details.get(row, Detail()).input_shapes if grouping.by_shapes else (),
+            timeline.stack(row, grouping.stack_depth),
         )
 
     return key
-
-
-def _stack(timeline: Timeline, row: int, depth: int) -> tuple[str, ...]:
-    """The first ``depth`` frames, innermost first."""
-    stack: list[str] = []
-    while row >= 0 and len(stack) < depth:
-        stack.append(timeline.labels[timeline.label[row]].location)
-        row = timeline.parent[row]
-    return tuple(stack)
-
-
-def _made(timeline: Timeline, sum_: _Sum, grouping: Grouping) -> FunctionEventAvg:
-    row = sum_.first
-    label, detail = timeline.labels[timeline.label[row]], timeline.details.get(row)
-    return FunctionEventAvg(
-        label.name,
-        label.kind,
-        sum_.count,
-        sum_.resumes,
-        sum_.errors,
-        sum_.total_ns,
-        sum_.self_ns,
-        sum_.memory,
-        sum_.self_memory,
-        timeline.tracks[timeline.track[row]].node_id,
-        detail.input_shapes if grouping.by_shapes and detail is not None else (),
-        sum_.stack,
-        detail.module if detail is not None and timeline.recorded.modules else "",
-        sum_.is_async,
-        sum_.top_level,
-    )

@@ -181,13 +181,8 @@ class FunctionEvent:
     @property
     def stack(self) -> tuple[str, ...]:
         """``file(line): name`` of itself and of what it ran in, outwards; empty without with_stack."""
-        timeline, row, stack = self.events.timeline, self.id, []
-        if not timeline.recorded.stack:
-            return ()
-        while row >= 0:
-            stack.append(timeline.labels[timeline.label[row]].location)
-            row = timeline.parent[row]
-        return tuple(stack)
+        timeline = self.events.timeline
+        return timeline.stack(self.id) if timeline.recorded.stack else ()
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
