@@ -77,6 +77,16 @@ class Tracer:
         """The rows as a tree; raises InstrcountError ``tracer-order`` before the end."""
         return Tree(self.columns)
 
+    @property
+    def size(self) -> int:
+        """Bytes of its streams, without what these refer to.
+
+        >>> Tracer().size
+        0
+        """
+        streams = () if self._recorder is None else self._recorder.recording().streams
+        return sum(stream.size for stream in streams)
+
     def __enter__(self) -> Tracer:
         self.start()
         return self

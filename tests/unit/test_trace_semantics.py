@@ -165,21 +165,6 @@ def test_closing_counts_the_same_on_both(backend: str) -> None:
 
 
 @each_backend
-def test_stretches_of_one_generator_belong_together(backend: str) -> None:
-    """Each generator object has its own number; with a clock."""
-
-    def body() -> None:
-        one, two = numbers(2), numbers(2)
-        for each in (one, two, one, two):
-            next(each)
-
-    tree = trace(body, backend=backend, mode="tree")
-    rows = [node.row for node in tree.find("*.numbers")]
-    activation = [tree.columns.activation[row] for row in rows]
-    assert activation[0] == activation[2] != activation[1] == activation[3]
-
-
-@each_backend
 @each_mode
 def test_coroutines_resume_after_each_await(backend: str, mode: str) -> None:
     """A start is a call, what goes on after an await that waited is a resume."""

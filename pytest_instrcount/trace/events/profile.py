@@ -16,10 +16,11 @@ from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.ranges.session import Session
-from pytest_instrcount.trace.ranges.traced_memory import SizedTracer, TracedSession
+from pytest_instrcount.trace.ranges.traced_memory import TracedSession
 from pytest_instrcount.trace.recognize import Recognizer, with_builtin
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.timeline import Recorded, Timeline
+from pytest_instrcount.trace.tracer import Tracer
 from pytest_instrcount.trace.weave import join, of_thread
 
 Backend = Literal["auto", "monitoring", "setprofile"]
@@ -116,7 +117,7 @@ class profile(Exporter, Tabled):
             )
         before, wanted = perf_counter_ns(), self.recorded
         found = with_builtin(self._options.recognizers) if wanted.modules else ()
-        tracer = SizedTracer(replace(self._options, recognizers=found))
+        tracer = Tracer(replace(self._options, recognizers=found))
         session = (
             TracedSession(lambda: tracer.size, record_shapes=wanted.shapes)
             if wanted.memory
@@ -204,7 +205,7 @@ class profile(Exporter, Tabled):
 class _Run:
     """One run of a profile, while it runs."""
 
-    tracer: SizedTracer
+    tracer: Tracer
     session: Session
     recorded: Recorded
     prepare_seconds: float
