@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
 from typing import overload
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.events.function_event import FunctionEventAvg
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg, Source
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.sums import Stacks
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
@@ -32,11 +31,9 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
         self,
         averages: Sequence[FunctionEventAvg] = (),
         recorded: Recorded = Recorded(),  # noqa: B008 (frozen)
-        total: FunctionEventAvg | None = None,
     ) -> None:
         self._averages = tuple(averages)
         self._recorded = recorded
-        self._total = total
 
     def __len__(self) -> int:
         return len(self._averages)
@@ -61,8 +58,6 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all rows; its time is what the events without a parent took."""
-        if self._total is not None:
-            return self._total
         own = sum(average.self_ns for average in self)
         memory = sum(average.self_cpu_memory_usage for average in self)
         return FunctionEventAvg(
@@ -81,34 +76,23 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
         return self, self._recorded, sum(average.self_ns for average in self)
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """The key of a row: events of one function with different keys are different rows."""
+def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) -> AverageList:
+    """Sums of the events of each function or range.
 
-    by_shapes: bool = False
-    #: how many frames of the stack, the function's own first; 0: none
-    stack_depth: int = 0
-
-
-def average(
-    timeline: Timeline,
-    self_ns: array[int],
-    self_memory: Mapping[int, int],
-    grouping: Grouping = Grouping(),
-) -> AverageList:
-    """Sums of the events of each key.
-
-    Raises InstrcountError (slug "profile-not-recorded") if the grouping needs what is not there.
-
-    >>> average(Timeline(), array("q"), {})
-    <AverageList of 0 keys>
+    Those with other shapes of arguments, or other callers in the first ``stack_depth`` frames, are
+    summed up apart if asked for. Raises InstrcountError (slug "profile-not-recorded") if the
+    recording has not what that needs.
     """
+    timeline, self_ns, self_memory = events.timeline, events.self_ns, events.self_memory
     recorded, details = timeline.recorded, timeline.details
-    _check(grouping, recorded)
+    if by_shapes and not recorded.shapes:
+        raise not_recorded("the shapes of arguments", "record_shapes=True")
+    if stack_depth > 0 and not recorded.stack:
+        raise not_recorded("stacks", "with_stack=True")
     groups: defaultdict[Hashable, array[int]] = defaultdict(column)
     # per row whether no other row of its group encloses it
     outermost = bytearray(len(timeline))
-    group, stacks = _group(timeline, grouping), Stacks()
+    group, stacks = _group(timeline, by_shapes=by_shapes, stack_depth=stack_depth), Stacks()
     for row, parent in enumerate(timeline.parent):
         rows = groups[group(row)]
         rows.append(row)
@@ -130,21 +114,14 @@ def average(
             cpu_memory_usage=sum(details[row].memory or 0 for row in outer if row in self_memory),
             self_cpu_memory_usage=sum(self_memory.get(row, 0) for row in rows),
             node_id=timeline.tracks[timeline.track[first]].node_id,
-            input_shapes=detail.input_shapes if grouping.by_shapes else (),
-            stack=timeline.stack(first, max(1, grouping.stack_depth)) if recorded.stack else (),
+            input_shapes=detail.input_shapes if by_shapes else (),
+            stack=timeline.stack(first, max(1, stack_depth)) if recorded.stack else (),
             module=detail.module if recorded.modules else "",
             is_async=all(timeline.flags[row] & ASYNC for row in rows),
             top_level=any(timeline.parent[row] < 0 for row in rows),
         )
 
     return AverageList([*map(sum_of, groups.values())], recorded)
-
-
-def _check(grouping: Grouping, recorded: Recorded) -> None:
-    if grouping.by_shapes and not recorded.shapes:
-        raise not_recorded("the shapes of arguments", "record_shapes=True")
-    if grouping.stack_depth > 0 and not recorded.stack:
-        raise not_recorded("stacks", "with_stack=True")
 
 
 def not_recorded(what: str, option: str) -> InstrcountError:
@@ -160,19 +137,19 @@ def not_recorded(what: str, option: str) -> InstrcountError:
     )
 
 
-def _group(timeline: Timeline, grouping: Grouping) -> Callable[[int], Hashable]:
+def _group(timeline: Timeline, *, by_shapes: bool, stack_depth: int) -> Callable[[int], Hashable]:
     """The values that rows of one average share."""
     nodes = [track.node_id for track in timeline.tracks]
     one_node = len(set(nodes)) <= 1
-    if one_node and not grouping.by_shapes and grouping.stack_depth <= 0:
+    if one_node and not by_shapes and stack_depth <= 0:
         return timeline.label.__getitem__
 
     def key(row: int) -> Hashable:
         return (
             timeline.label[row],
             nodes[timeline.track[row]],
-            timeline.details.get(row, Detail()).input_shapes if grouping.by_shapes else (),
-            timeline.stack(row, grouping.stack_depth),
+            timeline.details.get(row, Detail()).input_shapes if by_shapes else (),
+            timeline.stack(row, stack_depth),
         )
 
     return key

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import overload
 
-from pytest_instrcount.trace.events.averages import AverageList, Grouping, average
+from pytest_instrcount.trace.events.averages import AverageList, average
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
@@ -78,12 +78,7 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         >>> EventList().key_averages().table()
         'no events were recorded'
         """
-        return average(
-            self.timeline,
-            self.self_ns,
-            self.self_memory,
-            Grouping(by_shapes=group_by_input_shape, stack_depth=group_by_stack_n),
-        )
+        return average(self, by_shapes=group_by_input_shape, stack_depth=group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events.
