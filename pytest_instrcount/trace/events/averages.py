@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from typing import overload
+from collections.abc import Callable, Hashable, Iterable
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEventAvg, Source
@@ -14,7 +13,7 @@ from pytest_instrcount.trace.sums import Stacks
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
 
 
-class AverageList(Sequence[FunctionEventAvg], Tabled):
+class AverageList(tuple[FunctionEventAvg, ...], Tabled):
     """A row per function or range, in order of their first events.
 
     >>> averages = AverageList([FunctionEventAvg("f", count=2), FunctionEventAvg("g", count=1)])
@@ -27,23 +26,16 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
     Self CPU time total: 0.500us
     """
 
-    def __init__(
-        self,
-        averages: Sequence[FunctionEventAvg] = (),
+    _recorded: Recorded
+
+    def __new__(
+        cls,
+        averages: Iterable[FunctionEventAvg] = (),
         recorded: Recorded = Recorded(),  # noqa: B008 (frozen)
-    ) -> None:
-        self._averages = tuple(averages)
-        self._recorded = recorded
-
-    def __len__(self) -> int:
-        return len(self._averages)
-
-    @overload
-    def __getitem__(self, index: int) -> FunctionEventAvg: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[FunctionEventAvg, ...]: ...
-    def __getitem__(self, index: int | slice) -> FunctionEventAvg | tuple[FunctionEventAvg, ...]:
-        return self._averages[index]
+    ) -> AverageList:
+        made = super().__new__(cls, averages)
+        made._recorded = recorded
+        return made
 
     def __str__(self) -> str:
         return self.table()
@@ -121,7 +113,7 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
             top_level=any(timeline.parent[row] < 0 for row in rows),
         )
 
-    return AverageList([*map(sum_of, groups.values())], recorded)
+    return AverageList(map(sum_of, groups.values()), recorded)
 
 
 def not_recorded(what: str, option: str) -> InstrcountError:
