@@ -14,14 +14,19 @@ import pytest_instrcount
 from pytest_instrcount.cli.compare import compare_paths
 from pytest_instrcount.cli.doctor.command import add_doctor
 from pytest_instrcount.cli.merge import merge
-from pytest_instrcount.cli.show import baseline_folder, show_history, show_stored
+from pytest_instrcount.cli.show import (
+    baseline_folder,
+    find_tests,
+    render_shown,
+    show_history,
+    show_stored,
+)
 from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING, in_ci
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.report.bundle import load_bundle
-from pytest_instrcount.report.shown import find_tests, render_shown
 from pytest_instrcount.session.profiles import keep_bundled
 
 if TYPE_CHECKING:
