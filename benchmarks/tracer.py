@@ -22,7 +22,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from pytest_instrcount.trace.tracer import TraceOptions, Tracer
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import Tracer
 from pytest_instrcount.trace.tree import Tree
 
 COUNTS_LIMIT = 1.1

@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
+from pytest_instrcount.cli.show import render_shown
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.outfile import header_lines, join_dumps
@@ -43,7 +44,6 @@ from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.json import render_json
 from pytest_instrcount.report.page import render_page
 from pytest_instrcount.report.page_data import page_data
-from pytest_instrcount.report.shown import render_shown
 from pytest_instrcount.report.stacks import collapsed_lines, speedscope_chunks
 from pytest_instrcount.report.text import render_failure, render_summary
 from pytest_instrcount.trace.events.nvprof import load_nvprof, parse_nvprof_trace

@@ -13,14 +13,20 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest_instrcount
 from pytest_instrcount.cli.compare import compare_paths
 from pytest_instrcount.cli.doctor.command import add_doctor
-from pytest_instrcount.cli.merge import Judging, merge
-from pytest_instrcount.cli.show import baseline_folder, show_history, show_stored
+from pytest_instrcount.cli.merge import merge
+from pytest_instrcount.cli.show import (
+    baseline_folder,
+    find_tests,
+    render_shown,
+    show_history,
+    show_stored,
+)
 from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING, in_ci
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.report.bundle import load_bundle
-from pytest_instrcount.report.shown import find_tests, render_shown
 from pytest_instrcount.session.profiles import keep_bundled
 
 if TYPE_CHECKING:
@@ -197,8 +203,9 @@ def _merge(chosen: argparse.Namespace) -> Said:
         missing = "fail" if strict else "note"
     if incomparable == "auto":
         incomparable = "fail" if strict else "warn"
-    judging = Judging(missing, incomparable, chosen.improved, strict, parse_causes(chosen.allow))
-    return merge(chosen.into, chosen.inputs, judging)
+    allowed = parse_causes(chosen.allow)
+    policy = Policy(missing, incomparable, chosen.improved, None, strict, allowed)
+    return merge(chosen.into, chosen.inputs, policy)
 
 
 def _show(chosen: argparse.Namespace) -> Said:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
-from pytest_instrcount.gate.gate import ImprovedPolicy, IncomparablePolicy, MissingPolicy, Verdict
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.folder import (
@@ -31,19 +31,7 @@ from pytest_instrcount.report.words import count_verdicts
 _MOST_LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """Settings for what fails a run, beyond what always does."""
-
-    missing: MissingPolicy = "note"
-    incomparable: IncomparablePolicy = "warn"
-    improved: ImprovedPolicy = "note"
-    #: whether tests fail that were not compared with the baseline they have, but for these causes
-    strict: bool = False
-    allowed: frozenset[Cause] = frozenset()
-
-
-def merge(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
+def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
     """Merge folders into a folder, or reports into a report; what is to be said, and the exit code.
 
     Exit code 1: the merged report holds failures. Raises InstrcountError, and then nothing is
@@ -61,10 +49,10 @@ def merge(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str
             f"{folder} is a folder of baselines, {file} is none",
             f"one after the other: {into} DIR {folder} ..., then {into} REPORT {file} ...",
         )
-    return _merge_reports(out, inputs, judging)
+    return _merge_reports(out, inputs, policy)
 
 
-def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple[list[str], int]:
+def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
     report = join_reports([(path, load_report(path)) for path in inputs])
     try:
         write_output(out, (json.dumps(report, indent=2) + "\n").encode())
@@ -74,14 +62,7 @@ def _merge_reports(out: Path, inputs: Sequence[Path], judging: Judging) -> tuple
             f"{shown_path(out)} cannot be written: {reason_of(error)}",
             f"ls -ld {shown_path(out)}",
         ) from error
-    failures = failures_in(
-        report,
-        missing=judging.missing,
-        incomparable=judging.incomparable,
-        improved=judging.improved,
-        strict=judging.strict,
-        allowed=judging.allowed,
-    )
+    failures = failures_in(report, policy)
     lines = [
         f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",
         "instrcount: "

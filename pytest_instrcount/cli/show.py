@@ -1,4 +1,4 @@
-"""``show TEST`` and ``history TEST``: what the baselines of a test say, now and in git's log."""
+"""``show`` and ``history``: what the baselines of a test say, now and in git's log, and what a bundle holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from pytest_instrcount.gate.store.names import (
     printable,
     shown_path,
 )
-from pytest_instrcount.report.past import Past, read_past
+from pytest_instrcount.host.text import escape_controls
+from pytest_instrcount.report.bundle import Bundle, BundledTest, show_command
+from pytest_instrcount.report.history import Past, read_past
 from pytest_instrcount.report.stored import render_stored, render_table_of_calls
 from pytest_instrcount.report.words import IR, UNIT_FACT, count, percent
 
@@ -144,3 +146,34 @@ def _history(past: Past, file: StoredFile) -> list[str]:
             "git fetch --unshallow"
         )
     return said
+
+
+def find_tests(bundle: Bundle, wanted: str, path: Path) -> tuple[BundledTest, ...]:
+    """The test of that id, else all with that text in their ids; all of them for no text.
+
+    Raises InstrcountError "bundle-test" if there is none.
+    """
+    found = [test for test in bundle.tests if test.nodeid == wanted]
+    found = found or [test for test in bundle.tests if wanted in test.nodeid]
+    if wanted and not found:
+        names = ", ".join(printable(test.nodeid) for test in bundle.tests[:5])
+        raise InstrcountError(
+            "bundle-test",
+            f"{shown_path(path)} holds no test {printable(wanted)}, but {names}",
+            show_command(path),
+        )
+    return tuple(found)
+
+
+def render_shown(bundle: Bundle, tests: tuple[BundledTest, ...], width: int = 80) -> list[str]:
+    """The run in a few lines, then the texts of its failures as they were."""
+    number = len(bundle.tests)
+    lines = [f"{number} failed test{'' if number == 1 else 's'} of", f"  {bundle.command}"]
+    commit = bundle.commit.removesuffix("+")
+    if commit:
+        changed = ", and changes to it" if bundle.commit != commit else ""
+        lines.append(f"  at commit {commit}{changed}")
+    lines += [f"  {name} {version}" for name, version in bundle.versions.items()]
+    for test in tests:
+        lines += ["", f" {test.nodeid} ".center(width, "_"), *test.text]
+    return [escape_controls(printable(line)) for line in lines]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,6 +145,11 @@ def _tree_values(tree: CallTree | None) -> dict[str, object] | None:
     if tree is None:
         return None
     return {"how": tree.how, "calls": tree.counted, "rows": list(tree.rows())}
+
+
+def show_command(path: Path | str) -> str:
+    """The command that prints a bundle again."""
+    return f"python -m pytest_instrcount show {shlex.quote(printable(str(path)))}"
 
 
 def load_bundle(path: Path) -> Bundle:

@@ -1,6 +1,6 @@
-"""Counts from the baselines of earlier commits in git's log, as points of a plot.
+"""Counts from the baselines of earlier commits in git's log: points of a plot, or the past of one baseline.
 
-git is asked for all files of a folder at once: three processes, however many files there are.
+For a plot git is asked for all files of a folder at once: three processes, however many files there are.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypedDict, TypeGuard
 
 from pytest_instrcount.counts.measurement import per_call
-from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, SCHEMA
+from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, SCHEMA, parse_baseline
+from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50
 #: How many commits of the folder are looked through for them.
 _MOST_COMMITS = 2_000
+#: How many commits of one baseline are looked at, the newest.
+_MOST_STEPS = 200
 
 
 class Point(TypedDict):
@@ -34,21 +39,15 @@ class Point(TypedDict):
     ir: int
 
 
-def read_history(path: Path) -> list[Point]:
-    """The counts that commits stored in one baseline, as `read_histories` gives them.
-
-    >>> read_history(Path("/no/such/folder/test_a-3d491c41.json"))
-    []
-    """
-    return read_histories([path])[path]
-
-
 def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     """For each baseline the counts that commits stored in it, the oldest first, the newest 50.
 
     Commits are those of the first parents: of a merged branch, what the merge brought. A list is
     empty where git has nothing to say: no git, no repository, a shallow clone (whose first commit
     would look as if it had changed everything), a file that was never committed.
+
+    >>> list(read_histories([Path("/no/such/folder/test_a-3d491c41.json")]).values())
+    [[]]
     """
     histories: dict[Path, list[Point]] = {path: [] for path in paths}
     if not paths:
@@ -173,3 +172,77 @@ def _totals(denoised: object) -> list[int]:
 
 def _is_count(found: object) -> TypeGuard[int]:
     return type(found) is int and 0 <= found < 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One commit that changed a baseline."""
+
+    commit: str
+    #: when it was made, ISO 8601
+    date: str
+    #: first line of its message
+    subject: str
+    #: instructions per call, the mean of all layouts where the baseline has those
+    ir: int
+    #: of the baseline's ledger; "" if it has none
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history of a baseline in git."""
+
+    #: the oldest first
+    points: tuple[Step, ...]
+    #: whether the clone has not all commits
+    shallow: bool
+    #: whether the file differs from the last commit
+    changed: bool
+
+
+def read_past(path: Path) -> Past:
+    """The commits that changed a baseline. Raises InstrcountError "no-history" where there are none."""
+    tree = work_tree(path.parent)
+    try:
+        if tree is None:
+            raise ValueError(f"{path} is in no work tree")
+        name = os.path.relpath(os.path.realpath(path), tree)
+        file = f":(literal){name}"
+        shallow = run_git(tree, "rev-parse", "--is-shallow-repository").strip() == b"true"
+        log = run_git(
+            tree,
+            *("-c", "log.showSignature=false", "log", f"--max-count={_MOST_STEPS}"),
+            *("--first-parent", "-m", "--format=%H%x1f%cI%x1f%s", "-z", "--", file),
+        )
+        commits = [
+            each.split("\x1f") for each in log.decode("utf-8", "replace").split("\0") if each
+        ]
+        steps = [_step(tree, path, name, *commit) for commit in reversed(commits)]
+        status = run_git(tree, "status", "--porcelain", "--", file)
+    except (OSError, ValueError, TypeError, subprocess.SubprocessError):
+        steps, shallow, status = [], False, b""
+    points = tuple(step for step in steps if step is not None)
+    if not points:
+        raise InstrcountError(
+            "no-history",
+            f"git's log has no commit of {shown_path(path)}",
+            f"git add {shown_path(path)} && git commit",
+        )
+    return Past(points, shallow, bool(status.strip()))
+
+
+def _step(tree: Path, path: Path, name: str, commit: str, date: str, subject: str) -> Step | None:
+    """None for a commit that deletes the file, or whose file is no baseline."""
+    try:
+        text = run_git(tree, "cat-file", "blob", f"{commit}:{name}")
+    except subprocess.SubprocessError:
+        return None
+    ir = count_of(text) if len(text) <= LARGEST_FILE else None
+    if ir is None:
+        return None
+    try:
+        reason = parse_baseline(text.decode(), path).reason_for(ir)
+    except (InstrcountError, ValueError):
+        reason = ""  # of a release that checked less
+    return Step(commit.strip(), date, subject, ir, reason)

@@ -10,13 +10,8 @@ from typing import Any
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
-from pytest_instrcount.gate.gate import (
-    ImprovedPolicy,
-    IncomparablePolicy,
-    MissingPolicy,
-    Verdict,
-    fails,
-)
+from pytest_instrcount.gate.gate import Verdict, fails
+from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file
 from pytest_instrcount.gate.store.values import list_of, object_of, texts_of
@@ -167,15 +162,7 @@ def conflict(one: Path, two: Path, nodeid: str) -> InstrcountError:
     )
 
 
-def failures_in(
-    report: Report,
-    *,
-    missing: MissingPolicy,
-    incomparable: IncomparablePolicy,
-    improved: ImprovedPolicy,
-    strict: bool = False,
-    allowed: frozenset[Cause] = frozenset(),
-) -> list[str]:
+def failures_in(report: Report, policy: Policy) -> list[str]:
     """The results that fail a run: "regressed t.py::test_a", tests first, then calls, budgets."""
     found = [
         f"{entry['verdict']} {entry['nodeid']}" + (f" ({entry['cause']})" if entry["cause"] else "")
@@ -183,12 +170,12 @@ def failures_in(
         for entry in report[kind]
         if fails(
             Verdict(entry["verdict"]),
-            missing=missing,
-            incomparable=incomparable,
-            improved=improved,
+            missing=policy.missing,
+            incomparable=policy.incomparable,
+            improved=policy.improved,
             cause=entry["cause"] and Cause(entry["cause"]),
-            strict=strict,
-            allowed=allowed,
+            strict=policy.strict,
+            allowed=policy.allowed,
         )
     ]
     budgets = [each for each in report["budgets"] if not each["kept"]]

@@ -28,8 +28,8 @@ from pytest_instrcount.report.bundle import (
     load_bundle,
     numbers_of,
     render_bundle,
+    show_command,
 )
-from pytest_instrcount.report.shown import show_command
 
 
 @dataclass(slots=True)

@@ -39,7 +39,6 @@ class _Assembly:
         self._start, self._end = array("q"), array("q")
         self._flags, self._thread = array("H"), array("i")
         self._threads: list[Thread] = []
-        self._activation: dict[int, int] = {}
         self._objects: dict[int, RecognizedObject] = {}
         self._folded: dict[int, Folded] = {}
         self._events = self._unmatched = self._unfinished = self._open = 0
@@ -81,7 +80,6 @@ class _Assembly:
             tuple(self._threads),
             stats,
             recording.clock,
-            self._activation,
             self._objects,
             self._folded,
         )
@@ -105,9 +103,6 @@ class _Assembly:
                 numbers[greenlet] = self._add_thread(stream, greenlet)
             if following > first:
                 self._thread.extend(array("i", [numbers[greenlet]]) * (following - first))
-        activations = max(self._activation.values(), default=0)
-        for row, number in rows.activation.items():
-            self._activation[row + base] = number + activations
         for row, seen in rows.objects.items():
             self._objects[row + base] = seen
 
@@ -156,6 +151,5 @@ class _Assembly:
         parents = self._parent
         moved = [place[parents[old]] if parents[old] >= 0 else -1 for old in order]
         self._parent = array("i", moved)
-        self._activation = {place[row]: each for row, each in self._activation.items()}
         self._objects = {place[row]: each for row, each in self._objects.items()}
         self._folded = {place[row]: each for row, each in self._folded.items()}

@@ -144,12 +144,9 @@ def thread_callbacks(
         except KeyError:
             objs, times, _, _ = adopt(frame_of(1).f_back)
         objs.append(RESUME)
+        objs.append(code)
         if timed:
-            objs.append(id(frame_of(1)))
-            objs.append(code)
             times.append(clock())
-        else:
-            objs.append(code)
 
     def suspend(code: CodeType, offset: int, value: object) -> None:
         now = -clock() if timed else 0
@@ -159,7 +156,6 @@ def thread_callbacks(
             objs, times, ticks, _ = adopt(frame_of(1))
         objs.append(YIELD)
         if timed:
-            objs.append(id(frame_of(1)))
             times.append(now)
         objs.append(code)
         for _ in ticks:
@@ -191,7 +187,6 @@ def thread_callbacks(
             objs, times, _, _ = adopt(frame_of(1).f_back)
         objs.append(CLOSE if type(error) is GeneratorExit else THROW)
         if timed:
-            objs.append(id(frame_of(1)))
             times.append(clock())
         objs.append(code)
 

@@ -189,8 +189,6 @@ class Columns(CountedRows):
     stats: ReplayStats
     #: are ``start`` and ``end`` nanoseconds?
     clock: bool
-    #: row -> number of the generator or coroutine object that it is a segment of (clock only)
-    activation: Mapping[int, int] = field(default_factory=dict)
     #: row -> ``self`` of a recognised call
     objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
     #: row -> what it stands for; empty unless ``stats.truncated``

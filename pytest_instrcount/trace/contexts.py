@@ -33,9 +33,6 @@ class Context:
     self_name: str = ""
     calls: int = 0
     resumes: int = 0
-    errors: int = 0
-    #: exclusive of what was called, so that all contexts together are the whole; 0 without a clock
-    self_ns: int = 0
     #: in the order of their first calls
     children: list[int] = field(default_factory=list)
 
@@ -106,12 +103,6 @@ def merge(columns: Columns) -> ContextTree:
         node = nodes[place]
         node.calls += columns.calls(row)
         node.resumes += columns.resumes(row)
-        node.errors += columns.errors(row)
-        if columns.clock:
-            ns = columns.ns(row)
-            node.self_ns += ns
-            if parent >= 0:
-                nodes[above].self_ns -= ns
     return ContextTree(tuple(nodes), tuple(roots[MAIN]), tuple(roots[OTHERS]))
 
 

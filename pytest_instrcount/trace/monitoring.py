@@ -71,7 +71,7 @@ class Monitoring(Recorder):
 
     @property
     def _wants_c(self) -> bool:
-        return self._wishes.c_calls or self._wishes.c_types
+        return self._options.c_calls or self._options.c_types
 
     def _ask_for_thread(self) -> None:
         self._asking = True

@@ -6,8 +6,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.cfunctions import CFunctions
@@ -20,32 +21,24 @@ from pytest_instrcount.trace.stream import START_FRAME, Recording, Stream, Switc
 GENERATORS: Final = 0x20 | 0x80 | 0x200
 
 
-class Wishes(Protocol):
-    """The options that a recorder reads."""
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Settings of a recording."""
 
-    @property
-    def mode(self) -> str:
-        """In "tree" mode a clock is wanted."""
-
-    @property
-    def c_calls(self) -> bool:
-        """Builtin functions, too."""
-
-    @property
-    def c_types(self) -> bool:
-        """Classes in C, too."""
-
-    @property
-    def start_frames(self) -> int:
-        """The depth to which the stack is inspected at the start."""
-
-    @property
-    def max_events(self) -> int:
-        """When to fold."""
-
-    @property
-    def recognizers(self) -> tuple[Recognizer, ...]:
-        """Whose ``self`` to look at."""
+    #: "counts" reads no clock; "tree" reads one at each event
+    mode: Literal["counts", "tree"] = "counts"
+    #: builtin functions and methods, too
+    c_calls: bool = False
+    #: classes written in C (``deque()``), too: sees them on 3.12+ with ``sys.monitoring`` only
+    c_types: bool = False
+    #: "auto" is "monitoring" where Python has it (3.12+)
+    backend: Literal["auto", "monitoring", "setprofile"] = "auto"
+    #: how many frames of the stack at the start are shown
+    start_frames: int = 128
+    #: enters and exits to keep; above it rows are folded, and counts stay exact
+    max_events: int = 2_000_000
+    #: whose ``self`` is looked at; see ``recognize``
+    recognizers: tuple[Recognizer, ...] = ()
 
 
 class Recorder:
@@ -55,13 +48,13 @@ class Recorder:
     _active: Recorder | None = None
     _lock = threading.Lock()
 
-    def __init__(self, wishes: Wishes, fold: Callable[[Stream], None]) -> None:
-        self._wishes = wishes
+    def __init__(self, options: TraceOptions, fold: Callable[[Stream], None]) -> None:
+        self._options = options
         self._fold = fold
         self._clock: Callable[[], int] = time.perf_counter_ns
-        self.timed = wishes.mode == "tree"
-        self._functions = CFunctions(types=wishes.c_types)
-        self._sightings = Sightings(wishes.recognizers)
+        self.timed = options.mode == "tree"
+        self._functions = CFunctions(types=options.c_types)
+        self._sightings = Sightings(options.recognizers)
         self._streams: list[Stream] = []
         self._greenlets: dict[int, Any] = {}
         self._started_ns = self._stopped_ns = 0
@@ -116,7 +109,7 @@ class Recorder:
     @property
     def _most(self) -> int:
         """The maximum length of one stream's list; up to half of its items may be marks."""
-        return max(64, self._wishes.max_events * 3 // 2 // max(1, len(self._streams)))
+        return max(64, self._options.max_events * 3 // 2 // max(1, len(self._streams)))
 
     @property
     def _pace(self) -> int:
@@ -128,7 +121,7 @@ class Recorder:
         ident = threading.get_ident()
         stream = Stream(ident, _thread_name(ident, sys._getframe()))
         frames: list[CodeType] = []
-        while frame is not None and len(frames) < self._wishes.start_frames:
+        while frame is not None and len(frames) < self._options.start_frames:
             if not is_own(frame.f_code):
                 frames.append(frame.f_code)
             frame = frame.f_back

@@ -36,7 +36,6 @@ class Rows:
         self.key, self.parent = array("i"), array("i")
         self.start, self.end = array("q"), array("q")
         self.flags = array("H")
-        self.activation: dict[int, int] = {}
         self.objects: dict[int, RecognizedObject] = {}
         #: (first row, greenlet) of each stretch that runs in one greenlet
         self.greenlets: list[tuple[int, int]] = [(0, 0)]
@@ -45,9 +44,6 @@ class Rows:
         self._stacks: dict[int, tuple[list[int], list[object]]] = {0: ([_GROUND], [None])}
         self._greenlet = 0
         self.last = 0
-        self._resumable: dict[int, int] = {}
-        self._frame_of: dict[int, int] = {}
-        self._activations = 0
 
     def feed(self, objs: list[object], times: array[int]) -> None:
         """Events, in their order. One loop, for speed."""
@@ -58,7 +54,7 @@ class Rows:
         stack, functions = self._stacks[self._greenlet]
         rows, last, events = len(self.key), self.last, 0
         reading = iter(times)
-        bits = frame = 0
+        bits = 0
         seen: RecognizedObject | None = None
         for obj in objs:
             kind = type(obj)
@@ -66,9 +62,7 @@ class Rows:
                 bits |= obj.bits  # type: ignore[attr-defined]
                 continue
             if kind is not CodeType and kind is not CFunction:
-                if kind is int:
-                    frame = obj  # type: ignore[assignment]
-                elif kind is Switch:
+                if kind is Switch:
                     stack, functions = self._switch(obj.greenlet, rows)  # type: ignore[attr-defined]
                 elif isinstance(obj, RecognizedObject):
                     seen = obj
@@ -91,12 +85,12 @@ class Rows:
                 if number < 0 or top < _GROUND:
                     top = _place(number, top, obj, started=not bits & Flag.START_FRAME)
                     if top == _SKIP:
-                        bits = frame = 0
+                        bits = 0
                         continue
                     if top < _GROUND:
                         stack.append(top)
                         functions.append(obj)
-                        bits = frame = 0
+                        bits = 0
                         seen = None
                         continue
                 key(number)
@@ -104,8 +98,6 @@ class Rows:
                 start(last)
                 end(last)
                 flags(bits & _ENTER_BITS)
-                if frame:
-                    self._enter_activation(rows, frame)
                 if seen is not None:
                     self.objects[rows] = seen
                     seen = None
@@ -117,9 +109,8 @@ class Rows:
                 row = stack.pop()
                 if row >= 0:
                     ends[row] = last
-                    if bits != LEAVING or all_flags[row] & RESUMED:
+                    if bits != LEAVING:
                         all_flags[row] |= bits & _EXIT_BITS
-                        self._leave_activation(row, frame, suspended=bool(bits & Flag.YIELD))
                         # it called nothing, nor was there a switch meanwhile
                         if bits & VOIDED and self.greenlets[-1][0] <= row == rows - 1:
                             self._drop_last()
@@ -133,7 +124,7 @@ class Rows:
                     end(last)
                     flags(bits & _EXIT_BITS)
                     rows += 1
-            bits = frame = 0
+            bits = 0
         self.last = last
         self.events += events
 
@@ -172,31 +163,10 @@ class Rows:
         number = self._table.index.get(id(function))
         return self._table.add(function) if number is None else number
 
-    def _enter_activation(self, row: int, frame: int) -> None:
-        number = self._resumable.get(frame)
-        if number is None:
-            number = self._resumable[frame] = self._new_activation()
-        self.activation[row] = number
-        self._frame_of[row] = frame
-
-    def _leave_activation(self, row: int, frame: int, *, suspended: bool) -> None:
-        if not suspended:
-            # the next generator may have its frame at the same place
-            self._resumable.pop(self._frame_of.pop(row, 0), None)
-        elif frame and row not in self.activation:
-            self.activation[row] = self._resumable[frame] = self._new_activation()
-        else:
-            self._frame_of.pop(row, None)
-
-    def _new_activation(self) -> int:
-        self._activations += 1
-        return self._activations
-
     def _drop_last(self) -> None:
         """Forget a row that was none."""
         for column in (self.key, self.parent, self.start, self.end, self.flags):
             column.pop()
-        self.activation.pop(len(self.key), None)
         self.objects.pop(len(self.key), None)
 
     def keep_open(self) -> None:
@@ -208,10 +178,7 @@ class Rows:
             column = getattr(self, name)
             column[:] = array(column.typecode, [column[row] for row in kept])
         self.parent[:] = array("i", parents)
-        for table in (self.activation, self._frame_of, self.objects):
-            moved = {place[row]: each for row, each in table.items() if row in place}
-            table.clear()
-            table.update(moved)  # type: ignore[arg-type]
+        self.objects = {place[row]: each for row, each in self.objects.items() if row in place}
         self.greenlets = [(0, self._greenlet)]
         for stack, _ in self._stacks.values():
             stack[:] = [_moved(value, place) for value in stack]

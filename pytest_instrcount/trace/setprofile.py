@@ -74,7 +74,7 @@ class SetProfile(Recorder):
         stream = self._open_stream(frame)
         objs, times, clock, timed = stream.objs, stream.times, self._clock, self.timed
         watched, see = self._sightings.watched, self._sightings.see
-        find = self._functions.find if self._wishes.c_calls else None
+        find = self._functions.find if self._options.c_calls else None
         ticks = repeat(None, self._pace)
         entry, exit_ = _Entry(), _Exit()
 
@@ -86,8 +86,6 @@ class SetProfile(Recorder):
                     entered = entry.mark(frame)
                     if entered is not None:
                         objs.append(entered)
-                        if timed:
-                            objs.append(id(frame))
                 elif watched and id(code) in watched:
                     seen = see(frame)
                     if seen is not None:
@@ -105,8 +103,6 @@ class SetProfile(Recorder):
                 # where there are times, their sign says what is an exit
                 if not timed or mark is not LEAVE:
                     objs.append(mark)
-                    if timed and mark is YIELD:
-                        objs.append(id(frame))
                 objs.append(code)
             elif find is None:
                 return

@@ -6,7 +6,6 @@ The grammar of ``Stream.objs``, one record after the other:
     function := code object | CFunction
     mark   := START_FRAME RESUME THROW CLOSE      (behind it: an enter)
             | LEAVE YIELD UNWIND VOID             (behind it: an exit)
-            | int, the identity of a generator's frame (before RESUME or YIELD)
             | RecognizedObject                    (behind it: an enter)
 
 ``Stream.times`` has one reading for each function, none for marks: ``t`` for an enter, ``-t`` for an

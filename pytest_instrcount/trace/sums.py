@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pytest_instrcount.trace.timeline import ASYNC, Timeline, column
 
 
-def child_index(timeline: Timeline) -> tuple[array[int], array[int]]:
-    """``(first, children)``: the children of a row are ``children[first[row] : first[row + 1]]``.
+class Children:
+    """The children of each row, in their order, made of the parents of all rows.
 
-    >>> child_index(Timeline())
-    (array('q', [0]), array('q'))
+    >>> list(Children([-1, 0, 0]).of(0))
+    [1, 2]
     """
-    size = len(timeline)
-    first = column([0]) * (size + 1)
-    for parent in timeline.parent:
-        if parent >= 0:
-            first[parent + 1] += 1
-    for row in range(size):
-        first[row + 1] += first[row]
-    free = first[:]
-    children = column([0]) * first[size]
-    for row, parent in enumerate(timeline.parent):
-        if parent >= 0:
-            children[free[parent]] = row
-            free[parent] += 1
-    return first, children
+
+    def __init__(self, parents: Sequence[int]) -> None:
+        # of -1, the roots, they come first
+        self._first = column([0]) * (len(parents) + 2)
+        for parent in parents:
+            self._first[parent + 2] += 1
+        for place in range(len(parents) + 1):
+            self._first[place + 1] += self._first[place]
+        free = self._first[:]
+        self._rows = column([0]) * len(parents)
+        for row, parent in enumerate(parents):
+            self._rows[free[parent + 1]] = row
+            free[parent + 1] += 1
+
+    def of(self, row: int) -> array[int]:
+        """Those of one row; of -1, the rows that have no parent."""
+        return self._rows[self._first[row + 1] : self._first[row + 2]]
 
 
 def self_times(timeline: Timeline) -> array[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -183,3 +184,11 @@ class Timeline(CountedRows):
         if self.folded and row in self.folded:
             return self.folded[row].ns
         return self.end[row] - self.start[row]
+
+    def stack(self, row: int, depth: int = sys.maxsize) -> tuple[str, ...]:
+        """``file(line): name`` of a row and of what it ran in, the first ``depth`` of them."""
+        frames: list[str] = []
+        while row >= 0 and len(frames) < depth:
+            frames.append(self.labels[self.label[row]].location)
+            row = self.parent[row]
+        return tuple(frames)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Literal, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.assemble import replay
@@ -13,32 +11,11 @@ from pytest_instrcount.trace.backends import choose_backend
 from pytest_instrcount.trace.columns import Columns
 from pytest_instrcount.trace.fold import Folder
 from pytest_instrcount.trace.own import transparent
-from pytest_instrcount.trace.recognize import Recognizer
-from pytest_instrcount.trace.recorder import Recorder
+from pytest_instrcount.trace.recorder import Recorder, TraceOptions
 from pytest_instrcount.trace.tree import Tree
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class TraceOptions:
-    """Settings of a recording."""
-
-    #: "counts" reads no clock; "tree" reads one at each event
-    mode: Literal["counts", "tree"] = "counts"
-    #: builtin functions and methods, too
-    c_calls: bool = False
-    #: classes written in C (``deque()``), too: sees them on 3.12+ with ``sys.monitoring`` only
-    c_types: bool = False
-    #: "auto" is "monitoring" where Python has it (3.12+)
-    backend: Literal["auto", "monitoring", "setprofile"] = "auto"
-    #: how many frames of the stack at the start are shown
-    start_frames: int = 128
-    #: enters and exits to keep; above it rows are folded, and counts stay exact
-    max_events: int = 2_000_000
-    #: whose ``self`` is looked at; see ``recognize``
-    recognizers: tuple[Recognizer, ...] = ()
 
 
 class Tracer:
@@ -51,7 +28,7 @@ class Tracer:
     2
     """
 
-    def __init__(self, options: TraceOptions = TraceOptions()) -> None:
+    def __init__(self, options: TraceOptions = TraceOptions()) -> None:  # noqa: B008 (frozen)
         self.options = options
         self._recorder: Recorder | None = None
         self._columns: Columns | None = None
@@ -100,16 +77,21 @@ class Tracer:
         """The rows as a tree; raises InstrcountError ``tracer-order`` before the end."""
         return Tree(self.columns)
 
+    @property
+    def size(self) -> int:
+        """Bytes of its streams, without what these refer to.
+
+        >>> Tracer().size
+        0
+        """
+        streams = () if self._recorder is None else self._recorder.recording().streams
+        return sum(stream.size for stream in streams)
+
     def __enter__(self) -> Tracer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 

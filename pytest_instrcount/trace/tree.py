@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
 from pytest_instrcount.trace.contexts import Context, ContextTree, merge
 from pytest_instrcount.trace.counts import count_calls, count_resumes
-from pytest_instrcount.trace.invariants import broken_invariants
+from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.text import Prune, matches, render
 
 #: Lines of a tree in a failing assert.
@@ -96,7 +95,8 @@ class Calls(int):
 class Tree:
     """The calls of a trace as a tree, in order.
 
-    >>> from pytest_instrcount.trace.tracer import trace_call, TraceOptions
+    >>> from pytest_instrcount.trace.recorder import TraceOptions
+    >>> from pytest_instrcount.trace.tracer import trace_call
     >>> import json
     >>> _, columns = trace_call(TraceOptions(), json.dumps, [1])
     >>> tree = Tree(columns)
@@ -111,7 +111,7 @@ class Tree:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self._children: tuple[array[int], array[int]] | None = None
+        self._children: Children | None = None
         self._contexts: ContextTree | None = None
 
     def __len__(self) -> int:
@@ -124,14 +124,8 @@ class Tree:
     def children_of(self, row: int) -> tuple[int, ...]:
         """Rows called by a row, in start order; by -1: the roots."""
         if self._children is None:
-            self._children = _link(self.columns.parent)
-        first, following = self._children
-        found = []
-        child = first[row + 1]
-        while child >= 0:
-            found.append(child)
-            child = following[child]
-        return tuple(found)
+            self._children = Children(self.columns.parent)
+        return tuple(self._children.of(row))
 
     @property
     def roots(self) -> tuple[Node, ...]:
@@ -203,10 +197,6 @@ class Tree:
         """``module:qualname[#n]`` -> resumes of generators and coroutines."""
         return count_resumes(self.columns)
 
-    def check(self) -> tuple[str, ...]:
-        """Sentences about what is wrong with it; none, if all is well."""
-        return broken_invariants(self.columns)
-
 
 def explain_calls(op: str, left: object, right: object) -> list[str] | None:
     """Lines for a failed assert about ``tree.calls(...)``: the branches with what matched.
@@ -230,14 +220,3 @@ def explain_calls(op: str, left: object, right: object) -> list[str] | None:
         lines.append("nothing of that name was called; what was:")
         text = render(contexts, limit=EXPLAINED_LINES)
     return lines + text.splitlines()
-
-
-def _link(parents: array[int]) -> tuple[array[int], array[int]]:
-    """First child of each row (one further on, for the roots), and next sibling."""
-    first = array("i", [-1]) * (len(parents) + 1)
-    following = array("i", [-1]) * len(parents)
-    for row in range(len(parents) - 1, -1, -1):
-        place = parents[row] + 1
-        following[row] = first[place]
-        first[place] = row
-    return first, following

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.plugin.conftest import Project
 
 SUITE = """
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 
 def query(): pass

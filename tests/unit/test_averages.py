@@ -10,8 +10,9 @@ from hypothesis import given
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg
+from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.event_list import EventList
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.timeline import Detail, Recorded, Timeline
 from pytest_instrcount.trace.weave import Span
 from tests.timelines import call, deep, ranged, timeline_of, timelines

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.cli.main import main
+from pytest_instrcount.cli.show import find_tests, render_shown
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row
@@ -32,7 +33,6 @@ from pytest_instrcount.report.bundle import (
     numbers_of,
     render_bundle,
 )
-from pytest_instrcount.report.shown import find_tests, render_shown
 from pytest_instrcount.session.bundle import git_commit
 from tests.schemas import complaints
 

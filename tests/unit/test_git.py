@@ -10,7 +10,7 @@ import pytest
 
 from pytest_instrcount.cli.doctor.machine import is_ignored
 from pytest_instrcount.host.git import work_tree
-from pytest_instrcount.report.history import read_histories, read_history
+from pytest_instrcount.report.history import read_histories
 from pytest_instrcount.session.bundle import git_commit
 from tests.unit.test_history import Repository
 
@@ -58,7 +58,7 @@ def test_a_repository_among_the_baselines_is_not_one(repository: Repository) -> 
     )
     assert mark.exists()
     mark.unlink()
-    [point] = read_history(repository.folder / "first.json")
+    [[point]] = read_histories([repository.folder / "first.json"]).values()
     assert point["ir"] == 1
     assert len(git_commit(repository.folder)) == 40
     assert not is_ignored(repository.folder / "baselines")

@@ -12,7 +12,7 @@ import pytest
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.host import git
 from pytest_instrcount.report import history
-from pytest_instrcount.report.history import read_histories, read_history
+from pytest_instrcount.report.history import Point, read_histories
 
 DATA = Path(__file__).parents[1] / "data" / "baselines"
 
@@ -76,14 +76,18 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repository")
 
 
+def points(path: Path) -> list[Point]:
+    return read_histories([path])[path]
+
+
 def counts(path: Path) -> list[int]:
-    return [point["ir"] for point in read_history(path)]
+    return [point["ir"] for point in points(path)]
 
 
 def test_points_say_commit_date_and_count(repository: Repository) -> None:
     """The oldest first."""
     first, second = repository.store(a=100), repository.store(a=90)
-    assert read_history(repository.folder / "a.json") == [
+    assert points(repository.folder / "a.json") == [
         {"commit": first, "date": "2026-03-01T10:01:00+01:00", "ir": 100},
         {"commit": second, "date": "2026-03-01T10:02:00+01:00", "ir": 90},
     ]
@@ -183,7 +187,7 @@ def test_of_a_merged_branch_the_merge_is_the_point(repository: Repository) -> No
     repository.git("merge", "-q", "--no-ff", "-m", "m", "branch")
     merge = repository.git("rev-parse", "HEAD")
     assert counts(repository.folder / "a.json") == [1, 3]
-    assert read_history(repository.folder / "a.json")[-1]["commit"] == merge
+    assert points(repository.folder / "a.json")[-1]["commit"] == merge
 
 
 def test_names_that_git_would_quote(repository: Repository) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_instrcount.callgrind import perf_map
 from pytest_instrcount.callgrind.channel import Channel, ChannelClosed
+from pytest_instrcount.cli.show import render_shown
 from pytest_instrcount.counts.outfile import join_dumps
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Row
@@ -33,7 +34,6 @@ from pytest_instrcount.gate.store.calls import CallStore, CallTable
 from pytest_instrcount.gate.store.shard import load_shard
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
-from pytest_instrcount.report.shown import render_shown
 from pytest_instrcount.trace.events.nvprof import parse_nvprof_trace
 from pytest_instrcount.trace.ranges.event import Event, EventKind
 

@@ -20,9 +20,8 @@ import pytest
 import pytest_instrcount
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.check import broken_rules
-from pytest_instrcount.trace.events.averages import FunctionEventAvg
 from pytest_instrcount.trace.events.event_list import EventList
-from pytest_instrcount.trace.events.function_event import FunctionEvent
+from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.profile import ProfileStats, profile
 from pytest_instrcount.trace.ranges.ranges import record_function
 from pytest_instrcount.trace.ranges.session import Session, mark, start

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pytest_instrcount.trace.assemble import replay
 from pytest_instrcount.trace.columns import Columns, Flag, RecognizedObject
 from pytest_instrcount.trace.fold import Folder
-from pytest_instrcount.trace.invariants import broken_invariants
 from pytest_instrcount.trace.stream import (
     CLOSE,
     LEAVE,
@@ -28,6 +27,7 @@ from pytest_instrcount.trace.stream import (
     Switch,
 )
 from pytest_instrcount.trace.tree import Tree
+from tests.invariants import broken_invariants
 
 
 def code_named(name: str) -> CodeType:

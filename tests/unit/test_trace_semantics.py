@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.trace.columns import Flag
-from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 from tests.unit.tracing import BACKENDS, each_backend, each_mode, shown, trace, with_monitoring
 
@@ -161,21 +162,6 @@ def test_closing_counts_the_same_on_both(backend: str) -> None:
     tree = trace(body, backend=backend)
     name = f"*.{careful.__name__}"
     assert (tree.calls(name), tree.resumes(name)) == (1, 1)
-
-
-@each_backend
-def test_stretches_of_one_generator_belong_together(backend: str) -> None:
-    """Each generator object has its own number; with a clock."""
-
-    def body() -> None:
-        one, two = numbers(2), numbers(2)
-        for each in (one, two, one, two):
-            next(each)
-
-    tree = trace(body, backend=backend, mode="tree")
-    rows = [node.row for node in tree.find("*.numbers")]
-    activation = [tree.columns.activation[row] for row in rows]
-    assert activation[0] == activation[2] != activation[1] == activation[3]
 
 
 @each_backend

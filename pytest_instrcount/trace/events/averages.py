@@ -3,69 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import overload
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg, Source
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.sums import Stacks
-from pytest_instrcount.trace.timeline import ASYNC, Recorded, Timeline
-
-Shapes = tuple[tuple[int, ...], ...]
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionEventAvg:
-    """All events of one key; times whose names say no unit are in microseconds.
-
-    >>> average = FunctionEventAvg("json.loads", count=4, total_ns=10_000, self_ns=2_000)
-    >>> average.cpu_time_total, average.cpu_time, average.self_cpu_time_total
-    (10.0, 2.5, 2.0)
-    """
-
-    key: str
-    kind: str = "python"
-    #: calls; what goes on with one, or began before the recording, adds time but no call
-    count: int = 0
-    resumes: int = 0
-    #: how many calls and resumes were left by an exception
-    errors: int = 0
-    #: from start to end, ns; where a function calls itself, only the outermost call adds
-    total_ns: int = 0
-    #: without what ran within, ns
-    self_ns: int = 0
-    #: bytes allocated and not freed in the outermost ranges of this name
-    cpu_memory_usage: int = 0
-    self_cpu_memory_usage: int = 0
-    node_id: int = 0
-    #: of the grouping by shapes; else empty
-    input_shapes: Shapes = ()
-    #: innermost first: of the grouping by stack, else where the function is defined
-    stack: tuple[str, ...] = ()
-    module: str = ""
-    #: whether all stood beside the tree
-    is_async: bool = False
-    #: whether one of them ran in no other event
-    top_level: bool = True
-
-    @property
-    def cpu_time_total(self) -> float:
-        """From start to end, microseconds."""
-        return self.total_ns / 1000
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Without what ran within, microseconds."""
-        return self.self_ns / 1000
-
-    @property
-    def cpu_time(self) -> float:
-        """Mean of a call, microseconds; 0.0 where no call was counted."""
-        return self.cpu_time_total / self.count if self.count else 0.0
-
-
-class AverageList(Sequence[FunctionEventAvg], Tabled):
+class AverageList(tuple[FunctionEventAvg, ...], Tabled):
     """A row per function or range, in order of their first events.
 
     >>> averages = AverageList([FunctionEventAvg("f", count=2), FunctionEventAvg("g", count=1)])
@@ -78,25 +26,16 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
     Self CPU time total: 0.500us
     """
 
-    def __init__(
-        self,
-        averages: Sequence[FunctionEventAvg] = (),
+    _recorded: Recorded
+
+    def __new__(
+        cls,
+        averages: Iterable[FunctionEventAvg] = (),
         recorded: Recorded = Recorded(),  # noqa: B008 (frozen)
-        total: FunctionEventAvg | None = None,
-    ) -> None:
-        self._averages = tuple(averages)
-        self._recorded = recorded
-        self._total = total
-
-    def __len__(self) -> int:
-        return len(self._averages)
-
-    @overload
-    def __getitem__(self, index: int) -> FunctionEventAvg: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[FunctionEventAvg, ...]: ...
-    def __getitem__(self, index: int | slice) -> FunctionEventAvg | tuple[FunctionEventAvg, ...]:
-        return self._averages[index]
+    ) -> AverageList:
+        made = super().__new__(cls, averages)
+        made._recorded = recorded
+        return made
 
     def __str__(self) -> str:
         return self.table()
@@ -111,8 +50,6 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all rows; its time is what the events without a parent took."""
-        if self._total is not None:
-            return self._total
         own = sum(average.self_ns for average in self)
         memory = sum(average.self_cpu_memory_usage for average in self)
         return FunctionEventAvg(
@@ -131,80 +68,52 @@ class AverageList(Sequence[FunctionEventAvg], Tabled):
         return self, self._recorded, sum(average.self_ns for average in self)
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """The key of a row: events of one function with different keys are different rows."""
+def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) -> AverageList:
+    """Sums of the events of each function or range.
 
-    by_shapes: bool = False
-    #: how many frames of the stack, the function's own first; 0: none
-    stack_depth: int = 0
-
-
-@dataclass(slots=True)
-class _Sum:
-    """A row in the making."""
-
-    first: int
-    stack: tuple[str, ...]
-    count: int = 0
-    resumes: int = 0
-    errors: int = 0
-    total_ns: int = 0
-    self_ns: int = 0
-    memory: int = 0
-    self_memory: int = 0
-    is_async: bool = True
-    top_level: bool = False
-
-
-def average(
-    timeline: Timeline,
-    self_ns: array[int],
-    self_memory: Mapping[int, int],
-    grouping: Grouping = Grouping(),
-) -> AverageList:
-    """Sums of the events of each key.
-
-    Raises InstrcountError (slug "profile-not-recorded") if the grouping needs what is not there.
-
-    >>> average(Timeline(), array("q"), {})
-    <AverageList of 0 keys>
+    Those with other shapes of arguments, or other callers in the first ``stack_depth`` frames, are
+    summed up apart if asked for. Raises InstrcountError (slug "profile-not-recorded") if the
+    recording has not what that needs.
     """
-    _check(grouping, timeline.recorded)
-    keys: dict[Hashable, int] = {}
-    sums: list[_Sum] = []
-    stacks = Stacks()
-    group, parents, details = _group(timeline, grouping), timeline.parent, timeline.details
-    for row, parent in enumerate(parents):
-        key = group(row)
-        number = keys.setdefault(key, len(sums))
-        if number == len(sums):
-            stack = _stack(timeline, row, max(1, grouping.stack_depth))
-            sums.append(_Sum(row, stack if timeline.recorded.stack else ()))
-        sum_ = sums[number]
-        outermost = True
-        if timeline.flags[row] & ASYNC == 0:
-            sum_.is_async = False
-            outermost = stacks.enter(timeline.track[row], row, parent, number)
-        sum_.count += timeline.calls(row)
-        sum_.resumes += timeline.resumes(row)
-        sum_.errors += timeline.errors(row)
-        sum_.self_ns += self_ns[row]
-        sum_.top_level |= parent < 0
-        if outermost:
-            sum_.total_ns += timeline.ns(row)
-        if row in self_memory:
-            sum_.self_memory += self_memory[row]
-            if outermost:
-                sum_.memory += details[row].memory or 0
-    return AverageList([_made(timeline, sum_, grouping) for sum_ in sums], timeline.recorded)
-
-
-def _check(grouping: Grouping, recorded: Recorded) -> None:
-    if grouping.by_shapes and not recorded.shapes:
+    timeline, self_ns, self_memory = events.timeline, events.self_ns, events.self_memory
+    recorded, details = timeline.recorded, timeline.details
+    if by_shapes and not recorded.shapes:
         raise not_recorded("the shapes of arguments", "record_shapes=True")
-    if grouping.stack_depth > 0 and not recorded.stack:
+    if stack_depth > 0 and not recorded.stack:
         raise not_recorded("stacks", "with_stack=True")
+    groups: defaultdict[Hashable, array[int]] = defaultdict(column)
+    # per row whether no other row of its group encloses it
+    outermost = bytearray(len(timeline))
+    group, stacks = _group(timeline, by_shapes=by_shapes, stack_depth=stack_depth), Stacks()
+    for row, parent in enumerate(timeline.parent):
+        rows = groups[group(row)]
+        rows.append(row)
+        outermost[row] = bool(timeline.flags[row] & ASYNC) or stacks.enter(
+            timeline.track[row], row, parent, rows[0]
+        )
+
+    def sum_of(rows: array[int]) -> FunctionEventAvg:
+        first, outer = rows[0], [row for row in rows if outermost[row]]
+        label, detail = timeline.labels[timeline.label[first]], details.get(first, Detail())
+        return FunctionEventAvg(
+            label.name,
+            label.kind,
+            count=sum(map(timeline.calls, rows)),
+            resumes=sum(map(timeline.resumes, rows)),
+            errors=sum(map(timeline.errors, rows)),
+            total_ns=sum(map(timeline.ns, outer)),
+            self_ns=sum(map(self_ns.__getitem__, rows)),
+            cpu_memory_usage=sum(details[row].memory or 0 for row in outer if row in self_memory),
+            self_cpu_memory_usage=sum(self_memory.get(row, 0) for row in rows),
+            node_id=timeline.tracks[timeline.track[first]].node_id,
+            input_shapes=detail.input_shapes if by_shapes else (),
+            stack=timeline.stack(first, max(1, stack_depth)) if recorded.stack else (),
+            module=detail.module if recorded.modules else "",
+            is_async=all(timeline.flags[row] & ASYNC for row in rows),
+            top_level=any(timeline.parent[row] < 0 for row in rows),
+        )
+
+    return AverageList(map(sum_of, groups.values()), recorded)
 
 
 def not_recorded(what: str, option: str) -> InstrcountError:
@@ -220,51 +129,19 @@ def not_recorded(what: str, option: str) -> InstrcountError:
     )
 
 
-def _group(timeline: Timeline, grouping: Grouping) -> Callable[[int], Hashable]:
+def _group(timeline: Timeline, *, by_shapes: bool, stack_depth: int) -> Callable[[int], Hashable]:
     """The values that rows of one average share."""
     nodes = [track.node_id for track in timeline.tracks]
     one_node = len(set(nodes)) <= 1
-    if one_node and not grouping.by_shapes and grouping.stack_depth <= 0:
+    if one_node and not by_shapes and stack_depth <= 0:
         return timeline.label.__getitem__
 
     def key(row: int) -> Hashable:
-        detail = timeline.details.get(row)
         return (
             timeline.label[row],
             nodes[timeline.track[row]],
-            detail.input_shapes if grouping.by_shapes and detail is not None else (),
-            _stack(timeline, row, grouping.stack_depth),
+            timeline.details.get(row, Detail()).input_shapes if by_shapes else (),
+            timeline.stack(row, stack_depth),
         )
 
     return key
-
-
-def _stack(timeline: Timeline, row: int, depth: int) -> tuple[str, ...]:
-    """The first ``depth`` frames, innermost first."""
-    stack: list[str] = []
-    while row >= 0 and len(stack) < depth:
-        stack.append(timeline.labels[timeline.label[row]].location)
-        row = timeline.parent[row]
-    return tuple(stack)
-
-
-def _made(timeline: Timeline, sum_: _Sum, grouping: Grouping) -> FunctionEventAvg:
-    row = sum_.first
-    label, detail = timeline.labels[timeline.label[row]], timeline.details.get(row)
-    return FunctionEventAvg(
-        label.name,
-        label.kind,
-        sum_.count,
-        sum_.resumes,
-        sum_.errors,
-        sum_.total_ns,
-        sum_.self_ns,
-        sum_.memory,
-        sum_.self_memory,
-        timeline.tracks[timeline.track[row]].node_id,
-        detail.input_shapes if grouping.by_shapes and detail is not None else (),
-        sum_.stack,
-        detail.module if detail is not None and timeline.recorded.modules else "",
-        sum_.is_async,
-        sum_.top_level,
-    )

@@ -14,6 +14,7 @@ from pytest_instrcount.trace.ranges.event import (
     EventKind,
     ThreadEvents,
 )
+from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.timeline import (
     ASYNC,
     Detail,
@@ -90,18 +91,16 @@ def _thread_name(name: str, greenlet: int) -> str:
 
 def _laid_out(timeline: Timeline, columns: Columns) -> Timeline:
     """Rows in the order of a walk through the tree, with times that nest."""
-    children: dict[int, list[int]] = {}
-    for row, parent in enumerate(columns.parent):
-        children.setdefault(parent, []).append(row)
+    children = Children(columns.parent)
     order: list[int] = []
-    todo = children.get(-1, [])[::-1]
+    todo = list(reversed(children.of(-1)))
     while todo:
         row = todo.pop()
         order.append(row)
-        todo.extend(reversed(children.get(row, ())))
+        todo.extend(reversed(children.of(row)))
     width = [columns.ns(row) for row in range(len(columns))]
     for row in reversed(order):
-        width[row] = max(width[row], sum(width[child] for child in children.get(row, ())))
+        width[row] = max(width[row], sum(width[child] for child in children.of(row)))
     start = column([0]) * len(columns)
     free = {-1: columns.stats.started_ns}
     for row in order:

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import overload
 
-from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg, Grouping, average
-from pytest_instrcount.trace.events.function_event import FunctionEvent
+from pytest_instrcount.trace.events.averages import AverageList, average
+from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
-from pytest_instrcount.trace.sums import child_index, self_memory, self_times
+from pytest_instrcount.trace.sums import Children, self_memory, self_times
 from pytest_instrcount.trace.timeline import Recorded, Timeline
 
 
@@ -78,12 +78,7 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         >>> EventList().key_averages().table()
         'no events were recorded'
         """
-        return average(
-            self.timeline,
-            self.self_ns,
-            self.self_memory,
-            Grouping(by_shapes=group_by_input_shape, stack_depth=group_by_stack_n),
-        )
+        return average(self, by_shapes=group_by_input_shape, stack_depth=group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events.
@@ -107,6 +102,6 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         return self_memory(self.timeline)
 
     @cached_property
-    def children(self) -> tuple[array[int], array[int]]:
-        """The children of all events: an array of offsets, and the array that these point into."""
-        return child_index(self.timeline)
+    def children(self) -> Children:
+        """The children of all events."""
+        return Children(self.timeline.parent)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pytest_instrcount.trace.columns import Flag
+from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
 
 _NO_DETAIL = Detail()
@@ -24,7 +25,7 @@ class Source(Protocol):
     @property
     def self_memory(self) -> Mapping[int, int]: ...
     @property
-    def children(self) -> tuple[array[int], array[int]]: ...
+    def children(self) -> Children: ...
 
 
 class Interval(NamedTuple):
@@ -175,22 +176,13 @@ class FunctionEvent:
     @property
     def cpu_children(self) -> tuple[FunctionEvent, ...]:
         """The child events, in order of start."""
-        first, children = self.events.children
-        return tuple(
-            FunctionEvent(self.events, child)
-            for child in children[first[self.id] : first[self.id + 1]]
-        )
+        return tuple(FunctionEvent(self.events, row) for row in self.events.children.of(self.id))
 
     @property
     def stack(self) -> tuple[str, ...]:
         """``file(line): name`` of itself and of what it ran in, outwards; empty without with_stack."""
-        timeline, row, stack = self.events.timeline, self.id, []
-        if not timeline.recorded.stack:
-            return ()
-        while row >= 0:
-            stack.append(timeline.labels[timeline.label[row]].location)
-            row = timeline.parent[row]
-        return tuple(stack)
+        timeline = self.events.timeline
+        return timeline.stack(self.id) if timeline.recorded.stack else ()
 
     @property
     def input_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -231,3 +223,53 @@ class FunctionEvent:
             f"<FunctionEvent id={self.id} name={self.name} thread={self.thread} "
             f"time={self.cpu_time_total:.3f}us self={self.self_cpu_time_total:.3f}us>"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionEventAvg:
+    """All events of one key; times whose names say no unit are in microseconds.
+
+    >>> average = FunctionEventAvg("json.loads", count=4, total_ns=10_000, self_ns=2_000)
+    >>> average.cpu_time_total, average.cpu_time, average.self_cpu_time_total
+    (10.0, 2.5, 2.0)
+    """
+
+    key: str
+    kind: str = "python"
+    #: calls; what goes on with one, or began before the recording, adds time but no call
+    count: int = 0
+    resumes: int = 0
+    #: how many calls and resumes were left by an exception
+    errors: int = 0
+    #: from start to end, ns; where a function calls itself, only the outermost call adds
+    total_ns: int = 0
+    #: without what ran within, ns
+    self_ns: int = 0
+    #: bytes allocated and not freed in the outermost ranges of this name
+    cpu_memory_usage: int = 0
+    self_cpu_memory_usage: int = 0
+    node_id: int = 0
+    #: of the grouping by shapes; else empty
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    #: innermost first: of the grouping by stack, else where the function is defined
+    stack: tuple[str, ...] = ()
+    module: str = ""
+    #: whether all stood beside the tree
+    is_async: bool = False
+    #: whether one of them ran in no other event
+    top_level: bool = True
+
+    @property
+    def cpu_time_total(self) -> float:
+        """From start to end, microseconds."""
+        return self.total_ns / 1000
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Without what ran within, microseconds."""
+        return self.self_ns / 1000
+
+    @property
+    def cpu_time(self) -> float:
+        """Mean of a call, microseconds; 0.0 where no call was counted."""
+        return self.cpu_time_total / self.count if self.count else 0.0

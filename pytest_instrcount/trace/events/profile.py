@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
-from types import TracebackType
 from typing import Literal
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.backends import check_backend
 from pytest_instrcount.trace.columns import ReplayStats
-from pytest_instrcount.trace.events.averages import AverageList, FunctionEventAvg
+from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.build import build_timeline
 from pytest_instrcount.trace.events.event_list import EventList
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.ranges.session import Session
-from pytest_instrcount.trace.ranges.traced_memory import SizedTracer, TracedSession
+from pytest_instrcount.trace.ranges.traced_memory import TracedSession
 from pytest_instrcount.trace.recognize import Recognizer, with_builtin
+from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.timeline import Recorded, Timeline
-from pytest_instrcount.trace.tracer import TraceOptions
+from pytest_instrcount.trace.tracer import Tracer
 from pytest_instrcount.trace.weave import join, of_thread
 
 Backend = Literal["auto", "monitoring", "setprofile"]
@@ -116,7 +117,7 @@ class profile(Exporter, Tabled):
             )
         before, wanted = perf_counter_ns(), self.recorded
         found = with_builtin(self._options.recognizers) if wanted.modules else ()
-        tracer = SizedTracer(replace(self._options, recognizers=found))
+        tracer = Tracer(replace(self._options, recognizers=found))
         session = (
             TracedSession(lambda: tracer.size, record_shapes=wanted.shapes)
             if wanted.memory
@@ -127,12 +128,7 @@ class profile(Exporter, Tabled):
         self._run = run
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         run, self._run = self._run, None
         if run is None:
             return
@@ -209,7 +205,7 @@ class profile(Exporter, Tabled):
 class _Run:
     """One run of a profile, while it runs."""
 
-    tracer: SizedTracer
+    tracer: Tracer
     session: Session
     recorded: Recorded
     prepare_seconds: float

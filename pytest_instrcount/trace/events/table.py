@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from tabulate import tabulate
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.timeline import Recorded, printable
 
 #: What a table can be sorted by.
@@ -22,35 +23,8 @@ SORT_KEYS = (
 )
 
 
-class Summary(Protocol):
-    """One event, or the sum of some: what a row shows."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def total_ns(self) -> int: ...
-    @property
-    def self_ns(self) -> int: ...
-    @property
-    def cpu_time(self) -> float: ...
-    @property
-    def cpu_memory_usage(self) -> int: ...
-    @property
-    def self_cpu_memory_usage(self) -> int: ...
-    @property
-    def node_id(self) -> int: ...
-    @property
-    def input_shapes(self) -> tuple[tuple[int, ...], ...]: ...
-    @property
-    def module(self) -> str: ...
-    @property
-    def stack(self) -> tuple[str, ...]: ...
-    @property
-    def is_async(self) -> bool: ...
-    @property
-    def top_level(self) -> bool: ...
+#: One event, or the sum of some: what a row shows.
+Row: TypeAlias = FunctionEvent | FunctionEventAvg
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +61,7 @@ class Layout:
 
 
 def render_table(
-    rows: Sequence[Summary], layout: Layout, recorded: Recorded, self_total_ns: int
+    rows: Sequence[Row], layout: Layout, recorded: Recorded, self_total_ns: int
 ) -> str:
     """The rows that the layout asks for, with the columns that were recorded.
 
@@ -117,7 +91,7 @@ def render_table(
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _chosen(rows: Sequence[Summary], layout: Layout) -> list[Summary]:
+def _chosen(rows: Sequence[Row], layout: Layout) -> list[Row]:
     chosen = [row for row in rows if row.top_level or not layout.top_level_only]
     if layout.sort_by is not None:
         name = layout.sort_by
@@ -151,7 +125,7 @@ class Tabled:
         )  # fmt: skip
         return render_table(rows, layout, recorded, self_total_ns)
 
-    def _tabled(self) -> tuple[Sequence[Summary], Recorded, int]:
+    def _tabled(self) -> tuple[Sequence[Row], Recorded, int]:
         """The rows, what was recorded of them, and their time, each nanosecond once."""
         raise NotImplementedError
 
@@ -177,7 +151,7 @@ def _columns(layout: Layout, recorded: Recorded, several_nodes: bool) -> list[st
 
 
 def _cells(
-    row: Summary, columns: list[str], layout: Layout, self_total_ns: int
+    row: Row, columns: list[str], layout: Layout, self_total_ns: int
 ) -> list[tuple[str, str]]:
     """Column and text of each cell of a row."""
     shapes = str([list(shape) for shape in row.input_shapes]) if row.input_shapes else ""

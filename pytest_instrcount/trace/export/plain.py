@@ -130,12 +130,7 @@ def _timeline(document: dict[str, object]) -> Timeline:
     return Timeline(
         labels=_records(Label, document["labels"], str, str, str, int),
         tracks=_records(Track, document["tracks"], str, int, int),
-        label=named["label"],
-        parent=named["parent"],
-        start=named["start"],
-        end=named["end"],
-        track=named["track"],
-        flags=named["flags"],
+        **named,
         folded=dict(_records(_folded, document["folded"], int, int, int, int, int)),
         details=dict(
             _records(_detail, document["details"], int, int, list, int, str, str, int, int)

@@ -47,11 +47,12 @@ def _chunks(timeline: Timeline, depths: array[int]) -> Iterator[str]:
     profiles += [
         (f"overlapping ranges {at}", lane) for at, lane in enumerate(_lanes(timeline, beside), 1)
     ]
+    origin = timeline.origin
     for number, (name, rows) in enumerate(profiles):
         yield ("," if number else "") + _head(timeline, name, rows)
         separator = ""
         for kind, frame_of, at in _events(timeline, rows):
-            yield f'{separator}{{"type":"{kind}","frame":{frame_of},"at":{at - timeline.origin}}}'
+            yield f'{separator}{{"type":"{kind}","frame":{frame_of},"at":{at - origin}}}'
             separator = ","
         yield "]}"
     yield "]}\n"

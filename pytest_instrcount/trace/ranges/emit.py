@@ -5,24 +5,13 @@ from __future__ import annotations
 import importlib
 import threading
 from time import perf_counter_ns
-from types import TracebackType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.ranges.event import ThreadEvents
 from pytest_instrcount.trace.ranges.place import Place
 from pytest_instrcount.trace.ranges.session import Session
 from pytest_instrcount.trace.timeline import printable
-
-
-class Emitter(Protocol):
-    """A profiler's own ranges: some nest, per thread, others begin and end anywhere."""
-
-    def push(self, text: str) -> None: ...
-    def pop(self) -> None: ...
-    def begin(self, text: str) -> object: ...
-    def end(self, token: object) -> None: ...
-    def mark(self, text: str) -> None: ...
 
 
 class NvtxEmitter:
@@ -71,6 +60,10 @@ class IttEmitter:
     def mark(self, text: str) -> None:
         self.push(text)
         self.pop()
+
+
+#: A profiler's own ranges: some nest, per thread, others begin and end anywhere.
+Emitter: TypeAlias = NvtxEmitter | IttEmitter
 
 
 class _Pushed(threading.local):
@@ -150,14 +143,12 @@ class _Emit:
     """The common part: a with-block in which ranges are handed on."""
 
     _package: ClassVar[str]
+    _emitter: ClassVar[type[Emitter]]
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
         self.record_shapes = record_shapes
         self._session: EmittingSession | None = None
-
-    def _emitter(self, package: Any) -> Emitter:
-        raise NotImplementedError
 
     def __enter__(self) -> _Emit:
         if not self.enabled:
@@ -181,12 +172,7 @@ class _Emit:
         self._session = session
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         session, self._session = self._session, None
         if session is not None:
             session.stop()
@@ -204,9 +190,7 @@ class emit_nvtx(_Emit):
     """
 
     _package = "nvtx"
-
-    def _emitter(self, package: Any) -> Emitter:
-        return NvtxEmitter(package)
+    _emitter = NvtxEmitter
 
 
 class emit_itt(_Emit):
@@ -220,6 +204,4 @@ class emit_itt(_Emit):
     """
 
     _package = "ittapi"
-
-    def _emitter(self, package: Any) -> Emitter:
-        return IttEmitter(package)
+    _emitter = IttEmitter

@@ -8,33 +8,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pytest_instrcount.trace.ranges.carry import Carrier
 from pytest_instrcount.trace.ranges.event import Event, EventKind
 from pytest_instrcount.trace.ranges.memory import Measured, Watched
 
+if TYPE_CHECKING:
+    from pytest_instrcount.trace.ranges.session import Session
+
 next_handle = itertools.count(1).__next__
-
-
-class Recording(Protocol):
-    """A session, as its places know it."""
-
-    #: whether it records
-    on: bool
-
-    def open(
-        self,
-        name: str,
-        before: Place,
-        scope: int,
-        args: object = None,
-        values: tuple[object, ...] = (),
-        *,
-        is_async: bool = False,
-    ) -> Place: ...
-    def close(self, place: Place, failed: bool) -> None: ...
-    def mark(self, name: str) -> None: ...
 
 
 class Stream:
@@ -78,7 +61,7 @@ class Place:
     memory: Measured | None = None
 
     def __init__(
-        self, session: Recording, stream: Stream, name: str, before: Place | None, scope: int
+        self, session: Session, stream: Stream, name: str, before: Place | None, scope: int
     ) -> None:
         self.session = session
         #: of the thread on which it began, and where it is recorded

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from types import TracebackType
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast
 
 from pytest_instrcount.errors import InstrcountError
@@ -61,12 +60,7 @@ class record_function:
             PLACE.set(opened)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         opened = self._open
         if opened is not None:
             self._open = None

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 from pytest_instrcount.errors import InstrcountError
@@ -218,12 +217,7 @@ class RecordProfile:
         self._session, self.error = session, None
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         session, self._session = self._session, None
         try:
             self._write(() if session is None else session.stop())

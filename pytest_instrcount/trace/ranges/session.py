@@ -235,7 +235,7 @@ def stop(*, consolidate: bool = True, cleanup: bool = True) -> tuple[ThreadEvent
 def current() -> Session:
     """The session that records here; raises InstrcountError (slug "session-off") if there is none."""
     place = still_on(PLACE.get())
-    if place is None or not isinstance(place.session, Session):
+    if place is None:
         raise session_off("no session is on here")
     return place.session
 

@@ -7,44 +7,6 @@ from collections.abc import Callable
 
 from pytest_instrcount.trace.ranges.memory import WATCH, MemoryWatch
 from pytest_instrcount.trace.ranges.session import Session
-from pytest_instrcount.trace.tracer import TraceOptions, Tracer
-
-_DEFAULT = TraceOptions()
-
-
-class SizedTracer(Tracer):
-    """A tracer that knows how much it holds.
-
-    >>> tracer = SizedTracer()
-    >>> tracer.size
-    0
-    """
-
-    def __init__(self, options: TraceOptions = _DEFAULT) -> None:
-        super().__init__(options)
-        #: per stream how far it was looked at, and the bytes of identities up to there
-        self._identities: list[tuple[int, int]] = []
-
-    @property
-    def size(self) -> int:
-        """Bytes of its streams, and of the identities of generators in them."""
-        if self._recorder is None:
-            return 0
-        streams = self._recorder.recording().streams
-        seen = self._identities
-        seen.extend([(0, 0)] * (len(streams) - len(seen)))
-        size = 0
-        for number, stream in enumerate(streams):
-            at, held = seen[number]
-            objs, end = stream.objs, len(stream.objs)
-            if end < at:  # it was folded since
-                at = held = 0
-            for index in range(at, end):
-                if type(objs[index]) is int:
-                    held += objs[index].__sizeof__()
-            seen[number] = end, held
-            size += stream.size + held
-        return size
 
 
 class TracedSession(Session):
