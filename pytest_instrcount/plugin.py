@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_instrcount.config.stash import COUNTING, INSIDE, MISTAKES, is_traced
+from pytest_instrcount.config.stash import CI, COUNTING, INSIDE, MISTAKES, is_traced
 
 if TYPE_CHECKING:
     from pytest_instrcount.fixtures.instrcount import InstrCount
@@ -33,8 +33,12 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None, Any, Any]:
     """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
+    import os
+
+    from pytest_instrcount.config.options import adopts_benchmarks, in_ci
+
+    early_config.stash[CI] = in_ci(os.environ)
     result = yield
-    from pytest_instrcount.config.options import adopts_benchmarks
 
     if adopts_benchmarks(early_config, early_config.known_args_namespace):
         from pytest_instrcount.fixtures.benchmark.leftovers import declare_options

@@ -1,12 +1,15 @@
 """Refactorings that trade one kind of work for another."""
 
 import collections
+import pickle
 import re
 
 TEXT = "key = value; other = 17; third = a longer value; " * 2
 WORDS = TEXT.split() * 3
 SOME = WORDS[:3]
 NUMBERS = list(range(60))
+DUMPED = {"s": [f"x{number}" for number in range(40)]}
+FORTY = list(range(40))
 TABLE = {word: number for number, word in enumerate(WORDS)}
 Named = collections.namedtuple("Named", "first second third")
 NAME = re.compile(r"[a-z]+$")
@@ -181,3 +184,20 @@ table = dict(TABLE)
 table.update(TABLE)
 # becomes
 table = {**TABLE, **TABLE}
+
+# protocol_for_search: times=12 rounds=2
+pickle.dumps(DUMPED, 2)
+# becomes
+pickle.dumps(DUMPED, 4)
+FORTY.index(13)
+
+# search_for_protocol: times=12 rounds=0
+pickle.dumps(DUMPED, 4)
+FORTY.index(11)
+# becomes
+pickle.dumps(DUMPED, 2)
+
+# older_protocol: times=12 rounds=4
+pickle.dumps(DUMPED, 4)
+# becomes
+pickle.dumps(DUMPED, 2)

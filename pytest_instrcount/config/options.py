@@ -170,8 +170,8 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "instrcount_allow",
-        "Why a test may miss the comparison with its baseline in CI: gone, unmarked, skipped, "
-        "uncounted, warmup, isolation",
+        "Why a test may miss the comparison with its baseline in CI: gone, uncollected, unmarked, "
+        "skipped, uncounted, warmup, isolation",
         type="args",
     )
     add_with_ini(

@@ -33,9 +33,9 @@ from pytest_instrcount.config.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
-    in_ci,
 )
 from pytest_instrcount.config.outputs import read_outputs
+from pytest_instrcount.config.stash import CI
 from pytest_instrcount.gate.budget import BUDGET_ARGUMENTS, Budget
 from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
@@ -140,7 +140,7 @@ def load_settings(config: pytest.Config) -> Settings:
         budget=Budget(),  # likewise
         let_through=_let_through(config, given.mistakes),
         verbosity=_verbosity(config, given.mistakes),
-        ci=in_ci(os.environ),
+        ci=config.stash.get(CI, False),
         allow=_allowed(config, given.mistakes),
     )
     natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]

@@ -19,6 +19,10 @@ UNTRIED = Fraction(1, 1000)
 _MARGIN = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
 _WIDTHS = Fraction(1, 4)
+#: A test that changed by so much outside of noise did change, and noise changes with it: ...
+_CHANGED = Fraction(1, 1000)
+#: ... a kind that moved alike in so many layouts or more, by so many standard errors, is believed.
+_FEWEST_PAIRS, _ERRORS = 4, 3
 #: From so many widths on, and so much of the test, no more layouts are needed to believe it.
 CLEAR_WIDTHS, CLEAR = Fraction(2), Fraction(1, 100)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
@@ -187,25 +191,29 @@ def grown(
     A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
     so many ``widths`` of it, has grown by the difference of the means, all of it. What more calls from
     outside of noise cost is no noise: it is taken from the range first, and counts in any case.
+
+    A test that changed outside of noise did change. Of its noise, what moved alike in every layout counts,
+    within the range as well: or one half of a refactoring would be gated without the other.
     """
     worth = _worth_of_calls(old, old_calls, new, new_calls)
     names = [kind for kind in ALL_KINDS if kind in old.kinds or kind in new.kinds or kind in worth]
-    called, beyond = {}, {}
+    called = {kind: _mean(worth.get(kind, [Fraction(0)])) for kind in names}
+    kept = _beyond(_divided(old.kept, old_calls), _divided(new.kept, new_calls), Fraction(0))
+    changed = sum(map(abs, called.values()), abs(kept)) * old_calls > _CHANGED * old.mean
+    beyond = {}
     before_all = [Fraction(0)] * old.layouts
     now_all = [Fraction(0)] * new.layouts
     for kind in names:
         more = worth.get(kind, [Fraction(0)] * new.layouts)
         before = old.per_call(kind, old_calls)
         now = [*map(sub, new.per_call(kind, new_calls), more)]
-        called[kind] = _mean(more)
         margin = old.margin(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
-        beyond[kind] = _beyond(before, now, margin)
+        beyond[kind] = _beyond(before, now, margin, paired=changed)
         before_all = [*map(add, before_all, before)]
         now_all = [*map(add, now_all, now)]
     margin = old.margin([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
-    together = _beyond(before_all, now_all, margin)
+    together = _beyond(before_all, now_all, margin, paired=changed)
     noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
-    kept = _beyond(_divided(old.kept, old_calls), _divided(new.kept, new_calls), Fraction(0))
     kinds = {kind: called[kind] + beyond[kind] for kind in names}
     return Grown(kept, kinds, sum(called.values(), Fraction(0)) + noise)
 
@@ -234,11 +242,28 @@ def _mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction(0)) / len(values)
 
 
-def _beyond(before: Sequence[Fraction], now: Sequence[Fraction], margin: Fraction) -> Fraction:
-    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0."""
+def _beyond(
+    before: Sequence[Fraction], now: Sequence[Fraction], margin: Fraction, *, paired: bool = False
+) -> Fraction:
+    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0.
+
+    ``paired``: or where the layouts, one by one, moved alike.
+    """
     if min(now) - max(before) > margin or min(before) - max(now) > margin:
         return _mean(now) - _mean(before)
+    if paired and _move_alike([*map(sub, now, before)]):
+        return _mean(now) - _mean(before)
     return Fraction(0)
+
+
+def _move_alike(moves: Sequence[Fraction]) -> bool:
+    """True if all differences have one sign, and their mean is several standard errors from 0."""
+    pairs = len(moves)
+    if pairs < _FEWEST_PAIRS or min(moves) <= 0 <= max(moves):
+        return False
+    mean = _mean(moves)
+    squares = sum(((each - mean) ** 2 for each in moves), Fraction(0))
+    return mean**2 * pairs * (pairs - 1) > _ERRORS**2 * squares
 
 
 def _worth_of_calls(

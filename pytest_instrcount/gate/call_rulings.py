@@ -98,7 +98,8 @@ class CallRulings:
         for path, owner in self.store.list():
             cause = cause_for(owner)
             if cause is not None:
-                gone.append(path)
+                if cause is not Cause.uncollected:
+                    gone.append(path)
                 self.stale[owner] = CallsResult(
                     owner, Verdict.stale, None, None, limit, cause=cause
                 )

@@ -11,6 +11,8 @@ class Cause(StrEnum):
 
     #: the baseline's test does not exist any more
     gone = "gone"
+    #: its file exists, and a run that was to collect all left it out
+    uncollected = "uncollected"
     #: the test exists and is not measured any more: it lost its marker, or its fixture
     unmarked = "unmarked"
     #: skipped, or expected to fail, under Valgrind alone
@@ -33,6 +35,10 @@ MEANINGS: dict[Cause, tuple[str, str]] = {
     Cause.gone: (
         "its baseline is there, and the test is gone [baseline-gone]",
         "pytest --instrcount-prune    (deletes the baselines of tests that are gone)",
+    ),
+    Cause.uncollected: (
+        "it has a baseline, and its file was not collected [baseline-uncollected]",
+        "have pytest collect it again (python_files, norecursedirs, collect_ignore), or: delete its baseline",
     ),
     Cause.unmarked: (
         "it has a baseline, and is not measured any more [baseline-unmarked]",

@@ -272,11 +272,11 @@ class Rulings:
     def stale(self, cause_of: Callable[[str], Cause | None], limit: Limit) -> list[Path]:
         """Record baselines whose test is gone, or not measured any more; returns their files."""
         gone = []
-        # of what was read, the test is there
-        for path, owner in self.store.list(self.baselines.paths()):
+        for path, owner in self.store.list(self.baselines.paths()):  # of what was read, it is there
             cause = cause_of(owner) if isinstance(owner, str) else None
             if isinstance(owner, str) and cause is not None:
-                gone.append(path)
+                if cause is not Cause.uncollected:
+                    gone.append(path)
                 stale = TestResult(owner, Verdict.stale, None, None, None, limit, cause=cause)
                 self.results[owner] = stale
         return gone

@@ -17,6 +17,10 @@ _LINES = {
         "1 baseline without its test, which is gone",
         "{} baselines without their tests, which are gone",
     ),
+    Cause.uncollected: (
+        "1 baseline whose test's file was not collected",
+        "{} baselines whose tests' files were not collected",
+    ),
     Cause.unmarked: (
         "1 baseline whose test is not measured any more",
         "{} baselines whose tests are not measured any more",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,7 @@ class Gate:
     reporter: Reporter
     #: tests that pytest has failed
     _failed: set[str] = field(default_factory=set)
+    _closed: bool = False
 
     @property
     def _rulings(self) -> Rulings:
@@ -93,11 +94,23 @@ class Gate:
         if report.failed:
             self._failed.add(report.nodeid)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, Any, Any]:
+        """A gate in CI that was ended before it judged is no success, whatever exit code that asked for."""
+        result = yield
+        if exitstatus == 0 and not self._closed and self.settings.strict and self.findings.places:
+            raise pytest.UsageError(
+                "instrcount: the run was ended before its counts were judged, and CI is set "
+                "[not-judged]\n  fix: let all tests run: pytest --instrcount"
+            )
+        return result
+
     # Gate and store.
 
     @timed("compare")
     def close(self, session: pytest.Session) -> None:
         """Store what is to be stored, and fail each test that is to fail with a report of its own."""
+        self._closed = True
         settings, findings, keeper = self.settings, self.findings, self.findings.keeper
         with as_usage_errors():  # a baseline of an older format
             settle_left(findings, self.selection, self._failed.__contains__, settings.max_delta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -32,7 +33,7 @@ def is_measured(item: pytest.Item) -> bool:
     return item.get_closest_marker("instrcount") is not None or is_traced(item)
 
 
-_FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken")
+_FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken", "skipped")
 
 
 class Selection:
@@ -48,6 +49,7 @@ class Selection:
         self._ignored: set[str] = set()
         self._collected: set[str] = set()
         self._broken: set[str] = set()
+        self._skipped: set[str] = set()
         #: id() of an item -> what it was called when it was collected, before --dist=loadgroup
         self._called: dict[int, str] = {}
 
@@ -55,7 +57,9 @@ class Selection:
         """Note the collectors that worked."""
         if report.failed:
             self._broken.add(report.nodeid.partition("::")[0])
-        elif not report.skipped:
+        elif report.skipped:
+            self._skipped.add(report.nodeid)
+        else:
             self._files.add(report.nodeid)
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
@@ -108,6 +112,9 @@ class Selection:
     def _stale(self, nodeid: str, known: set[str]) -> Cause | None:
         if not self._is_stale(nodeid, known):
             return None
+        file = nodeid.partition("::")[0]
+        if file not in self._files and (self._config.rootpath / file).exists():
+            return Cause.uncollected
         return Cause.unmarked if nodeid in self._collected else Cause.gone
 
     def _is_stale(self, nodeid: str, known: set[str]) -> bool:
@@ -116,9 +123,21 @@ class Selection:
             return True
         if self._partial_arguments() or self._by_last_failure():
             return False
-        if file not in self._files or file in self._broken:
+        if file in self._broken:
             return False
+        if file not in self._files:
+            return self._was_to_be_collected(file)
         return nodeid not in known and nodeid not in self._deselected
+
+    def _was_to_be_collected(self, file: str) -> bool:
+        """True if the arguments hold a file that pytest has left out, and neither they nor the file say so."""
+        config, names = self._config, (file, *map(str, PurePath(file).parents))
+        if self._skipped.intersection(names) or any(
+            getattr(config.option, name, None) for name in ("ignore", "ignore_glob", "pyargs")
+        ):
+            return False
+        path, start = config.rootpath / file, config.invocation_params.dir
+        return any(Path(start, str(arg)) in path.parents for arg in config.args)
 
     def why_partial(self) -> str:
         """Why this run does not know all tests; empty if it does."""

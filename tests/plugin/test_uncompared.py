@@ -231,7 +231,7 @@ def test_a_wrong_word(suite: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [
-            "*instrcount_allow: 'stale' is none of gone, unmarked, skipped, uncounted, warmup, isolation"
+            "*instrcount_allow: 'stale' is none of gone, uncollected, unmarked, skipped, *isolation"
         ]
     )
 
@@ -275,6 +275,84 @@ def test_stale_is_judged_by_who_knows_all(
     suite.write(CASES[cause][0] + more)
     in_ci()
     assert suite.measure(*args).ret == code
+
+
+@pytest.mark.parametrize(
+    ("conftest", "ini", "args", "code"),
+    [
+        pytest.param("collect_ignore = ['test_it.py']", "", (), 1, id="collect_ignore"),
+        pytest.param("", "python_files = test_other.py", (), 1, id="python_files"),
+        pytest.param("", "python_files = test_other.py", (".",), 1, id="an argument that holds it"),
+        pytest.param("", "", ("test_other.py",), 0, id="another file was asked for"),
+        pytest.param("", "", ("--ignore=test_it.py",), 0, id="left out by an option"),
+        pytest.param("", "", ("-k", "test_other"), 0, id="deselected"),
+        pytest.param(
+            "", "python_files = test_other.py\ninstrcount_allow = uncollected", (), 0, id="allowed"
+        ),
+    ],
+)
+def test_a_file_that_is_left_out_of_a_whole_run(
+    suite: Project,
+    in_ci: Callable[[], None],
+    conftest: str,
+    ini: str,
+    args: tuple[str, ...],
+    code: int,
+) -> None:
+    """Its tests are there, and have baselines: nobody asked to leave them out."""
+    suite.write(test_other=SUITE.replace("test_b", "test_other"))
+    suite.update()
+    suite.write(conftest=conftest)
+    suite.path.joinpath("pytest.ini").write_text(f"[pytest]\n{ini}\n")
+    in_ci()
+    result = suite.measure(*args)
+    assert result.ret == code
+    if code:
+        result.stdout.fnmatch_lines(
+            [
+                "*test_a: it has a baseline, and its file was not collected [[]baseline-uncollected]",
+                "  or allow it: instrcount_allow = uncollected, in the ini file",
+            ]
+        )
+
+
+def test_a_module_that_is_skipped_is_pytests_to_report(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    suite.write(test_other=SUITE.replace("test_b", "test_other"))
+    suite.update()
+    suite.write("import pytest\npytest.skip('not here', allow_module_level=True)\n")
+    in_ci()
+    assert suite.measure().ret == pytest.ExitCode.OK
+
+
+def test_a_prune_leaves_what_was_not_collected(suite: Project) -> None:
+    """The test is there; it may be another run's."""
+    suite.path.joinpath("pytest.ini").write_text("[pytest]\npython_files = test_other.py\n")
+    suite.write(test_other=SUITE)
+    before = suite.baselines()
+    suite.measure("--instrcount-prune")
+    assert suite.baselines() == before
+
+
+def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    suite.write(test_z="import pytest\ndef test_z(): pytest.exit('done', returncode=0)\n")
+    assert suite.measure().ret == pytest.ExitCode.OK
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*ended before its counts were judged*[[]not-judged]"])
+
+
+@pytest.mark.parametrize("how", ["clear()", "pop('CI')"])
+def test_a_conftest_cannot_leave_ci(suite: Project, in_ci: Callable[[], None], how: str) -> None:
+    """It may change the environment of its tests; where the run is, was settled before."""
+    suite.write(UNMARKED)
+    suite.write(conftest=f"import os\nos.environ.{how}\n")
+    in_ci()
+    assert suite.measure().ret == pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.mark.parametrize("cause", ["gone", "unmarked"])

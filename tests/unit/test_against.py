@@ -16,7 +16,12 @@ import pytest
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
-from pytest_instrcount.session.against.origins import built_in_place, check_origins, packages_of
+from pytest_instrcount.session.against.origins import (
+    built_in_place,
+    check_modules,
+    check_origins,
+    packages_of,
+)
 from pytest_instrcount.session.against.request import Answer, Request, pack, unpack
 from pytest_instrcount.session.against.worktree import padded, take_worktree
 
@@ -375,6 +380,33 @@ def test_moved_paths() -> None:
     assert move.tables(tables) == {
         "m": {"MAPPING": {"a": "/tmp/instr/a"}, "NAMESPACES": {"n": ["/tmp/instr/n", "/x"]}}
     }
+
+
+def test_a_path_through_a_link_is_moved(tmp_path: Path) -> None:
+    """But not one of an environment, whichever way it is spelled."""
+    shop = tmp_path / "shop"
+    (shop / ".venv" / "lib").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(shop)
+    move = Move((str(shop),), "/tmp/instr", (str(shop / ".venv"),))
+    assert move(f"{tmp_path}/link/src") == "/tmp/instr/src"
+    assert move(f"{tmp_path}/link/.venv/lib") == f"{tmp_path}/link/.venv/lib"
+    assert move("tests") == "tests"
+
+
+def test_modules_from_the_users_own_files_are_refused(tmp_path: Path) -> None:
+    """Where the commit has a file in their place, which was to be measured."""
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for folder in (mine, theirs):
+        folder.mkdir()
+        (folder / "lib.py").touch()
+    (mine / "new.py").touch()
+    move = Move((str(mine),), str(theirs), ())
+    fine = SimpleNamespace(__file__=str(theirs / "lib.py")), SimpleNamespace(__file__=None)
+    new = SimpleNamespace(__file__=str(mine / "new.py"))
+    check_modules({"lib": fine[0], "sys": fine[1], "new": new}, move)
+    with pytest.raises(InstrcountError, match=r"lib is imported from .*mine/lib\.py") as found:
+        check_modules({"lib": SimpleNamespace(__file__=str(mine / "lib.py"))}, move)
+    assert found.value.slug == "against-finder"
 
 
 def test_environment_in_the_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,26 @@ def test_growth_spread_over_kinds_counts_once_all_together_is_beyond() -> None:
     assert not any(found.kinds.values())
 
 
+@pytest.mark.parametrize(
+    ("work", "memory", "expected"),
+    [
+        pytest.param(400, (1990, 1985, 2015, 2000), 400 - 10, id="alike: a part of the change"),
+        pytest.param(-400, (2018, 2012, 2045, 2030), -400 + 18.75, id="alike, the other way"),
+        pytest.param(400, (1990, 2005, 2015, 2000), 400, id="one goes another way: noise"),
+        pytest.param(400, (1999, 1970, 2020, 2008), 400, id="not alike by far: noise"),
+        pytest.param(400, (1990, 1985, 2015), 400, id="of few layouts nothing is believed"),
+        pytest.param(50, (1990, 1985, 2015, 2000), 50, id="too small to say that the test changed"),
+        pytest.param(0, (1990, 1985, 2015, 2000), 0, id="nothing changed outside of noise"),
+    ],
+)
+def test_noise_that_moves_with_the_test_is_a_part_of_its_change(
+    work: int, memory: tuple[int, ...], expected: float
+) -> None:
+    """All within the range of the old layouts and the room beside it, which are 2000, 1990, 2030, 2010."""
+    now = [profile(each, work=90_000 + work) for each in memory]
+    assert change(OLD, *now) == Fraction(expected)
+
+
 def test_what_wavers_counts_in_full_beyond_its_range() -> None:
     """The evaluation loop moves by a hair; what a program does more is all counted."""
     old = baseline(profile(loop=7000), profile(loop=7002), profile(loop=7001))

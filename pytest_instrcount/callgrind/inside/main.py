@@ -255,8 +255,14 @@ def described(error: BaseException) -> str:
         return type(error).__name__
 
 
+#: Most often the reason that a file is skipped here alone.
+_LET_THROUGH = (
+    "fix: let the variables through that it looks for: instrcount_env = NAME in the ini file"
+)
+
+
 class CollectListener:
-    """Keeps the text of collectors that failed."""
+    """Keeps the text of collectors that failed, or were skipped: outside they were not."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -264,6 +270,9 @@ class CollectListener:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.problems.append(str(report.longrepr))
+        elif report.skipped:
+            why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
+            self.problems.append(f"{report.nodeid}: {why}\n{_LET_THROUGH}")
 
 
 def functions_alive() -> list[FunctionType]:

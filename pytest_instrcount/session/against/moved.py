@@ -1,4 +1,4 @@
-"""Paths of the user's work tree, as they are in another one. Pure."""
+"""Paths of the user's work tree, as they are in another one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Move:
     ('/tmp/instrcou/src', '/home/me/shopping', '/home/me/shop/.venv/lib')
     """
 
-    #: the work tree, as it may be spelled
+    #: the work tree, as it may be spelled; a path through a link is resolved
     old: tuple[str, ...]
     new: str
     #: folders in it that are no part of it: environments with what is installed
@@ -30,12 +30,13 @@ class Move:
 
     def __call__(self, path: str) -> str:
         """The path at the commit; as it is, if it is not in the work tree."""
-        if any(_below(path, each) is not None for each in self.stays):
-            return path
-        for each in self.old:
-            rest = _below(path, each)
-            if rest is not None:
-                return self.new + rest
+        for one in (path, os.path.realpath(path)) if os.path.isabs(path) else (path,):
+            if any(_below(one, each) is not None for each in self.stays):
+                return path
+            for each in self.old:
+                rest = _below(one, each)
+                if rest is not None:
+                    return self.new + rest
         return path
 
     def moves(self, path: str) -> bool:

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path, PurePosixPath
 
@@ -77,6 +77,22 @@ def check_origins(
                     f"{name} is imported from {origin}, so the same code would be measured twice",
                     f"{shlex.quote(sys.executable)} -m pip install -e {shlex.quote(repository)}",
                 )
+
+
+def check_modules(modules: Mapping[str, object], move: Callable[[str], str]) -> None:
+    """See that no module was imported from the user's own files where the commit has a file in its place.
+
+    ``move`` gives the path at the commit. Raises InstrcountError "against-finder".
+    """
+    for name, module in modules.items():
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and (moved := move(file)) != file and os.path.exists(moved):
+            raise InstrcountError(
+                "against-finder",
+                f"{name} is imported from {file} wherever the tests are: a conftest or a .pth file names "
+                "an absolute path, so the same code would be measured twice",
+                "write that path from __file__, or put its folder on pythonpath in the ini file",
+            )
 
 
 def origins(name: str) -> Iterator[Path]:

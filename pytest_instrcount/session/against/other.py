@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,11 @@ from pytest_instrcount.callgrind.inside.forking import die_with_parent
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.session.against.origins import check_origins
+from pytest_instrcount.session.against.origins import check_modules, check_origins
 from pytest_instrcount.session.against.request import Answer, Request, unpack
 
+#: This package, by name.
+OURS = __name__.partition(".")[0]
 #: Options that would write a file where the user's side writes its own.
 _REPORTS = ("xmlpath", "htmlpath", "report_log", "pastebin", "trace_profile")
 
@@ -91,9 +94,14 @@ class OtherSide:
             check_origins(
                 request.packages, Path(request.move.new), request.move.moves, request.repository
             )
+            check_modules(self._others(), request.move)
         except InstrcountError as error:
             self.answer.problem = [error.slug, error.why, error.fix]
             raise pytest.UsageError(str(error)) from None
+
+    def _others(self) -> dict[str, object]:
+        """The modules of this process, without our own: those are the user's side's."""
+        return {name: each for name, each in sys.modules.items() if name.partition(".")[0] != OURS}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note what did not pass, and why."""
