@@ -105,7 +105,7 @@ def merge_specs(specs: Iterable[tuple[str, ChildSpec]]) -> ChildSpec:
             agree(option.partition("=")[0], option, plugin)
             options[option.partition("=")[0]] = option
         if spec.isolation is not None:
-            agree("isolation", spec.isolation, plugin)
+            agree("isolation=", spec.isolation, plugin)
             isolation = spec.isolation
     return ChildSpec(
         tuple(sorted(let_through)),

@@ -230,9 +230,7 @@ def test_a_wrong_word(suite: Project) -> None:
     result = suite.measure()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        [
-            "*instrcount_allow: 'stale' is none of gone, uncollected, unmarked, skipped, *isolation"
-        ]
+        ["*instrcount_allow: 'stale' is none of gone, uncollected, unmarked, skipped, *isolation"]
     )
 
 

@@ -56,5 +56,5 @@ def test_options_that_are_not_to_be_changed(option: str) -> None:
 def test_two_isolations() -> None:
     """Both plugins are named."""
     specs = [(each, ChildSpec(isolation=each)) for each in ("fork", "process")]
-    with pytest.raises(InstrcountError, match="fork and process want isolation"):
+    with pytest.raises(InstrcountError, match="fork and process want isolation="):
         merge_specs(specs)

@@ -38,8 +38,6 @@ class Hello:
     environment: Mapping[str, str]
     #: folder of the baselines of such environments
     key: str
-    #: name -> value, for people
-    header: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pytest_instrcount.config.stash import MISTAKES
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.fixtures.trace.settings import load_trace_settings
 from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
@@ -25,7 +26,6 @@ from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.host.account.current import current, get_counters
 from pytest_instrcount.session.findings import Findings, find_with
 from pytest_instrcount.session.measure import Counting
-from pytest_instrcount.session.prepare import make_header
 from pytest_instrcount.session.profiles import Keeper, joined_dumps
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.timings import Accounting, start_account
@@ -61,14 +61,14 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
     try:
         account = start_account(config, settings)
         valgrind, version = facts.find_valgrind(settings.valgrind)
-        header = make_header(config, version)
+        load_trace_settings(config)  # a wrong one is said before a test runs
     except (InstrcountError, pytest.UsageError) as error:
         worker.mistake = str(error)
         config.pluginmanager.register(worker, "instrcount-worker")
         return
     key = own_key()
     environment = facts.environment_facts(version, settings.let_through)
-    worker.hello = Hello(environment, key, header)
+    worker.hello = Hello(environment, key)
     store = MailedStore(settings.baseline_dir, key, ask)
     ruled = find_with(config, settings, store, environment, Keeper(None, Path()))
     worker.findings = findings = SentFindings(
