@@ -1,13 +1,12 @@
-"""The layouts of memory in a baseline, and how much of a change is beyond their noise."""
+"""The layouts of memory in a baseline, and what a test detects beyond their noise."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from operator import add, sub
 
-from pytest_instrcount.counts.noise import ALL_KINDS, INNER, MEASURED, Noise, Split, split
+from pytest_instrcount.counts.noise import ALL_KINDS, INNER, Noise, Split, split
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.rules import LOOKUPS, SEARCHING, rule_of
 
@@ -18,13 +17,7 @@ UNTRIED = Fraction(1, 1000)
 #: How far beyond the range of the layouts a kind of noise must be, as a fraction of the test, ...
 _MARGIN = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
-_WIDTHS = Fraction(1, 4)
-#: A test that changed by so much outside of noise did change, and noise changes with it: ...
-_CHANGED = Fraction(1, 1000)
-#: ... a kind that moved alike in so many layouts or more, by so many standard errors, is believed.
-_FEWEST_PAIRS, _ERRORS = 4, 3
-#: From so many widths on, and so much of the test, no more layouts are needed to believe it.
-CLEAR_WIDTHS, CLEAR = Fraction(2), Fraction(1, 100)
+WIDTHS = Fraction(1, 4)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
 #: otherwise (glibc does not read a vector that may reach into the next page), and which share of what it costs.
 _ALIGNED, _ALIGNED_SHARE = 8, Fraction(1, 4)
@@ -95,7 +88,7 @@ class Denoised:
         self,
         values: Sequence[int | Fraction],
         kinds: Collection[str],
-        widths: Fraction = _WIDTHS,
+        widths: Fraction = WIDTHS,
     ) -> Fraction:
         """The margin beyond the range of some kinds of noise from which on a change is growth."""
         margin = (max(values) - min(values)) * widths + _MARGIN * self.mean
@@ -109,7 +102,7 @@ class Denoised:
 
     def per_call(self, kind: str, calls: int) -> list[Fraction]:
         """The cost of a kind of noise in each layout, per call of the test."""
-        return _divided(self.kinds.get(kind, (0,) * self.layouts), calls)
+        return [Fraction(ir, calls) for ir in self.kinds.get(kind, (0,) * self.layouts)]
 
     def price(self, name: str) -> Fraction | None:
         """Instructions that a call of a noisy function costs in this test, None where none is known."""
@@ -166,127 +159,9 @@ def _without_negative(part: Split) -> Split:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
-    """By how many instructions a call has grown, and where; negative for what got cheaper."""
-
-    #: outside of noise
-    kept: Fraction
-    #: kind of noise -> what of its growth layouts do not explain
-    kinds: Mapping[str, Fraction]
-    #: of noise, all kinds together
-    noise: Fraction
-
-    @property
-    def total(self) -> Fraction:
-        """The growth that the gate compares with the limit."""
-        return self.kept + self.noise
-
-
-def grown(
-    old: Denoised, old_calls: int, new: Denoised, new_calls: int, widths: Fraction = _WIDTHS
-) -> Grown:
-    """The growth per call, in as many layouts as the new side has.
-
-    A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
-    so many ``widths`` of it, has grown by the difference of the means, all of it. What more calls from
-    outside of noise cost is no noise: it is taken from the range first, and counts in any case.
-
-    A test that changed outside of noise did change. Of its noise, what moved alike in every layout counts,
-    within the range as well: or one half of a refactoring would be gated without the other.
-    """
-    worth = _worth_of_calls(old, old_calls, new, new_calls)
-    names = [kind for kind in ALL_KINDS if kind in old.kinds or kind in new.kinds or kind in worth]
-    called = {kind: _mean(worth.get(kind, [Fraction(0)])) for kind in names}
-    kept = _beyond(_divided(old.kept, old_calls), _divided(new.kept, new_calls), Fraction(0))
-    changed = sum(map(abs, called.values()), abs(kept)) * old_calls > _CHANGED * old.mean
-    beyond = {}
-    before_all = [Fraction(0)] * old.layouts
-    now_all = [Fraction(0)] * new.layouts
-    for kind in names:
-        more = worth.get(kind, [Fraction(0)] * new.layouts)
-        before = old.per_call(kind, old_calls)
-        now = [*map(sub, new.per_call(kind, new_calls), more)]
-        margin = old.margin(old.kinds.get(kind, (0,)), [kind], widths) / old_calls
-        beyond[kind] = _beyond(before, now, margin, paired=changed)
-        before_all = [*map(add, before_all, before)]
-        now_all = [*map(add, now_all, now)]
-    margin = old.margin([each * old_calls for each in before_all], ALL_KINDS, widths) / old_calls
-    together = _beyond(before_all, now_all, margin, paired=changed)
-    noise = max(sum(beyond.values(), Fraction(0)), together, key=abs)
-    kinds = {kind: called[kind] + beyond[kind] for kind in names}
-    return Grown(kept, kinds, sum(called.values(), Fraction(0)) + noise)
-
-
-def ends_of_growth(
-    old: Denoised, old_calls: int, new: Denoised, new_calls: int
-) -> tuple[Fraction, Fraction]:
-    """The least and the most that a call may have grown by, if layouts happened to hide it."""
-    before, now = _divided(old.totals, old_calls), _divided(new.totals, new_calls)
-    return _mean(now) - max(before), _mean(now) - min(before)
-
-
 def _compares(name: str) -> bool:
     """True if a noisy function compares, or looks up in a dict: one key, if it is equal and another object."""
     rule = rule_of(name)
     if rule is None:
         return False
     return rule.kind == SEARCHING or (rule.kind == LOOKUPS and "look" in name)
-
-
-def _divided(values: Iterable[int], calls: int) -> list[Fraction]:
-    return [Fraction(ir, calls) for ir in values]
-
-
-def _mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values)
-
-
-def _beyond(
-    before: Sequence[Fraction], now: Sequence[Fraction], margin: Fraction, *, paired: bool = False
-) -> Fraction:
-    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0.
-
-    ``paired``: or where the layouts, one by one, moved alike.
-    """
-    if min(now) - max(before) > margin or min(before) - max(now) > margin:
-        return _mean(now) - _mean(before)
-    if paired and _move_alike([*map(sub, now, before)]):
-        return _mean(now) - _mean(before)
-    return Fraction(0)
-
-
-def _move_alike(moves: Sequence[Fraction]) -> bool:
-    """True if all differences have one sign, and their mean is several standard errors from 0."""
-    pairs = len(moves)
-    if pairs < _FEWEST_PAIRS or min(moves) <= 0 <= max(moves):
-        return False
-    mean = _mean(moves)
-    squares = sum(((each - mean) ** 2 for each in moves), Fraction(0))
-    return mean**2 * pairs * (pairs - 1) > _ERRORS**2 * squares
-
-
-def _worth_of_calls(
-    old: Denoised, old_calls: int, new: Denoised, new_calls: int
-) -> dict[str, list[Fraction]]:
-    """Kind of noise -> what the calls cost that were added, per call of the test, in each new layout.
-
-    A call costs what it costs in this test. Where the number of calls depends on the layout, what they
-    cost stays in the range of its kind.
-    """
-    found: dict[str, list[Fraction]] = {}
-    for name in old.calls.keys() | new.calls.keys():
-        before = old.calls.get(name, (0,) * old.layouts)
-        now = new.calls.get(name, (0,) * new.layouts)
-        low, high = Fraction(min(before), old_calls), Fraction(max(before), old_calls)
-        counts = [Fraction(calls, new_calls) for calls in now]
-        if low != high or min(counts) <= low <= max(counts):
-            continue
-        price = old.price(name)
-        if price is None:
-            price = new.price(name) or Fraction(0)
-        rule = rule_of(name)
-        kind = MEASURED if rule is None else rule.kind
-        each = found.setdefault(kind, [Fraction(0)] * new.layouts)
-        found[kind] = [one + (count - low) * price for one, count in zip(each, counts)]
-    return found

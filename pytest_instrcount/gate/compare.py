@@ -7,15 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from pytest_instrcount.counts.denoised import (
-    CLEAR,
-    CLEAR_WIDTHS,
-    Denoised,
-    denoise_layouts,
-    ends_of_growth,
-    grown,
-)
+from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows, has_rule
+from pytest_instrcount.counts.growth import CLEAR, CLEAR_WIDTHS, ends_of_growth, grown
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION

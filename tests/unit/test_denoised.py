@@ -13,9 +13,8 @@ from pytest_instrcount.counts.denoised import (
     UNTRIED,
     Denoised,
     denoise_layouts,
-    ends_of_growth,
-    grown,
 )
+from pytest_instrcount.counts.growth import ends_of_growth, grown
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.gate.compare import gate_layouts
@@ -121,6 +120,12 @@ def test_noise_that_moves_with_the_test_is_a_part_of_its_change(
     """All within the range of the old layouts and the room beside it, which are 2000, 1990, 2030, 2010."""
     now = [profile(each, work=90_000 + work) for each in memory]
     assert change(OLD, *now) == Fraction(expected)
+
+
+def test_one_kind_of_noise_is_traded_for_another() -> None:
+    """That copying got dearer is sure; memory got cheaper in each layout, by less than its margin."""
+    now = [profile(each, copying=1400) for each in (1990, 1985, 2015, 2000)]
+    assert change(OLD, *now) == 400 - 10
 
 
 def test_what_wavers_counts_in_full_beyond_its_range() -> None:
