@@ -43,6 +43,12 @@ def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[...
         @pytest.mark.parametrize("name", ["a::b", "c/d", "\\xe9"])
         def test_names(name): assert name
         """,
+        test_skipped_inside="""
+        import os, pytest
+        if os.environ.get("INSTRCOUNT_CHILD"): pytest.skip("no DATABASE_URL", allow_module_level=True)
+        @pytest.mark.instrcount
+        def test_not_here(): pass
+        """,
         test_native="""
         import os
         def test_native(where):
@@ -51,10 +57,12 @@ def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[...
     )
     before = {path.name for path in project.path.iterdir()}
     result, tests = run("--junitxml=../junit.xml", "-p", "no:randomly")
-    result.assert_outcomes(passed=8, failed=1, errors=2, skipped=1, xfailed=1, warnings=1)
+    result.assert_outcomes(passed=8, failed=1, errors=3, skipped=1, xfailed=1, warnings=1)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
+            "*test_skipped_inside.py: Skipped: no DATABASE_URL",
+            "fix: let the variables through *: instrcount_env = NAME in the ini file*",
             "*test_stateful*",
             "*passed once and failed when it was repeated*",
             "*takes the instrcount fixture and never calls it*",

@@ -189,6 +189,21 @@ def test_a_fixture_that_is_never_called_is_an_error(project: Project) -> None:
     result.stdout.fnmatch_lines(["*takes the instrcount fixture and never calls it*"])
 
 
+def test_a_call_that_raises_is_an_error_that_says_so(project: Project) -> None:
+    """Even where the test expects that: nothing came back that could be counted again."""
+    project.write(
+        """
+        import pytest
+        def test_a(instrcount):
+            with pytest.raises(ZeroDivisionError):
+                instrcount(lambda: 1 / 0)
+        """
+    )
+    result = project.measure()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*instrcount was called with *and that raised an exception*"])
+
+
 def test_real_dumps(project: Project) -> None:
     """Two files that Callgrind wrote: the empty one is subtracted, functions keep their names."""
     project.write(MARKED)
