@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -347,10 +348,12 @@ def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(
 @pytest.mark.parametrize("how", ["clear()", "pop('CI')"])
 def test_a_conftest_cannot_leave_ci(suite: Project, in_ci: Callable[[], None], how: str) -> None:
     """It may change the environment of its tests; where the run is, was settled before."""
-    suite.write(UNMARKED)
-    suite.write(conftest=f"import os\nos.environ.{how}\n")
+    suite.write(UNMARKED, conftest=f"import os\nos.environ.{how}\n")
     in_ci()
-    assert suite.measure().ret == pytest.ExitCode.TESTS_FAILED
+    before = dict(os.environ)
+    result = suite.measure()
+    os.environ.update(before)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.mark.parametrize("cause", ["gone", "unmarked"])
