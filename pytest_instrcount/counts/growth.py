@@ -13,8 +13,9 @@ from pytest_instrcount.counts.rules import rule_of
 
 #: A test that surely changed by so much did change, and its noise with it: ...
 _CHANGED = Fraction(1, 1000)
-#: ... a kind that moved alike in so many layouts or more, by so many standard errors, is believed.
-_FEWEST_PAIRS, _ERRORS = 4, 3
+#: ... a kind that moved alike in so many layouts or more is believed, by so many standard errors and
+#: widths of its range: code that moves shifts noise a little, too, alike in all layouts.
+_FEWEST_PAIRS, _ERRORS, _SHIFT = 4, 3, Fraction(1, 2)
 #: From so many widths on, and so much of the test, no more layouts are needed to believe it.
 CLEAR_WIDTHS, CLEAR = Fraction(2), Fraction(1, 100)
 #: What a call cost in each layout, before and now.
@@ -126,8 +127,9 @@ def _moved_alike(before: Sequence[Fraction], now: Sequence[Fraction]) -> Fractio
     if pairs < _FEWEST_PAIRS or min(moves) <= 0 <= max(moves):
         return Fraction(0)
     mean = _mean(moves)
-    squares = sum(((each - mean) ** 2 for each in moves), Fraction(0))
-    return mean if mean**2 * pairs * (pairs - 1) > _ERRORS**2 * squares else Fraction(0)
+    squares = _sum((each - mean) ** 2 for each in moves)
+    steady = mean**2 * pairs * (pairs - 1) > _ERRORS**2 * squares
+    return mean if steady and abs(mean) > _SHIFT * (max(before) - min(before)) else Fraction(0)
 
 
 def _worth_of_calls(
