@@ -33,6 +33,7 @@ from pytest_instrcount.config.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
+    in_ci,
 )
 from pytest_instrcount.config.outputs import read_outputs
 from pytest_instrcount.config.stash import CI
@@ -140,7 +141,8 @@ def load_settings(config: pytest.Config) -> Settings:
         budget=Budget(),  # likewise
         let_through=_let_through(config, given.mistakes),
         verbosity=_verbosity(config, given.mistakes),
-        ci=config.stash.get(CI, False),
+        # a conftest may be what loads this plugin: then nobody has looked before
+        ci=config.stash.get(CI, in_ci(os.environ)),
         allow=_allowed(config, given.mistakes),
     )
     natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-#: True in the pytest that runs inside Valgrind.
 #: Whether pytest was started in CI, before a conftest could change the environment.
 CI = pytest.StashKey[bool]()
+#: True in the pytest that runs inside Valgrind.
 INSIDE = pytest.StashKey[bool]()
 #: Makes the fixture that counts; present only while a test is measured.
 COUNTING = pytest.StashKey[Callable[[pytest.FixtureRequest], Any]]()

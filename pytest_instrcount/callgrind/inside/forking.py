@@ -75,7 +75,7 @@ def reap(pid: int) -> None:
 
 
 def _fork_for_nothing() -> None:
-    """Fork and wait once: what a process changes by its first fork, all its children are to find.
+    """Fork and wait, in vain as well: what a process changes by its first fork, all its children are to find.
 
     Functions that modules have registered for a fork leave free blocks in another order. CPython keeps
     the first tuple that waitpid returns: the collector counts one object more, and runs earlier. Where there

@@ -255,12 +255,6 @@ def described(error: BaseException) -> str:
         return type(error).__name__
 
 
-#: Most often the reason that a file is skipped here alone.
-_LET_THROUGH = (
-    "fix: let the variables through that it looks for: instrcount_env = NAME in the ini file"
-)
-
-
 class CollectListener:
     """Keeps the text of collectors that failed, or were skipped: outside they were not."""
 
@@ -271,8 +265,10 @@ class CollectListener:
         if report.failed:
             self.problems.append(str(report.longrepr))
         elif report.skipped:
+            from pytest_instrcount.gate.cause import MEANINGS, Cause  # not before each count
+
             why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
-            self.problems.append(f"{report.nodeid}: {why}\n{_LET_THROUGH}")
+            self.problems.append(f"{report.nodeid}: {why}\nfix: {MEANINGS[Cause.skipped][1]}")
 
 
 def functions_alive() -> list[FunctionType]:
