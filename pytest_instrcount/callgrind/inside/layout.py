@@ -12,13 +12,14 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
+from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
 #: So much of each size is taken before a test: some pools of pymalloc (CPython 3.11 and later).
 _POOLS, _POOL_BYTES = 4, 16_384
-#: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
-_ENTRIES, _VERSIONS = 4096, 900
+#: Sizes of objects that are as large as names are, and how many are made of each.
+_NAMES, _NAMED = (48, 64, 80), 20_000
 
 #: All that lives on, so that what comes later lies elsewhere.
 _kept: list[Any] = []
@@ -32,6 +33,7 @@ def disturb(layout: int) -> None:
     if not layout:
         return
     pick = random.Random(layout)
+    _part_names(pick)
     _disturb_pools(pick)
     _disturb_heap(pick)
     _disturb_types(pick)
@@ -40,20 +42,28 @@ def disturb(layout: int) -> None:
 
 
 def renew_versions(layout: int) -> None:
-    """Have every type get a new version tag when it is next used, from another first one in each layout.
+    """Have every type get a new version tag, in another order in each layout.
 
     The cache of methods is indexed by these tags. Types that were used before the layouts part would
-    share a place in all of them or in none.
+    share a place in all of them or in none. In the usual layout types get their tags as they are used.
     """
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(object))
-    left = random.Random(layout).randrange(_ENTRIES) if layout else 0
-    while left:
-        kind: Any = type("Kind", (), {})
-        used = min(left, _VERSIONS)
-        for number in range(used):
-            kind.value = number
-            _ = kind.value
-        left -= used
+    if layout:
+        kinds = [*_subclasses(object, {object})]
+        random.Random(layout).shuffle(kinds)
+        for kind in kinds:
+            type.__getattribute__(
+                kind, "mro"
+            )  # looks into the type first, which takes a tag for that
+
+
+def _subclasses(kind: type, known: set[type]) -> Iterator[type]:
+    yield kind
+    each: type
+    for each in type.__subclasses__(kind):
+        if each not in known:
+            known.add(each)
+            yield from _subclasses(each, known)
 
 
 def settle(layout: int) -> None:
@@ -84,6 +94,20 @@ def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
     kept = [each for each in made if pick.random() < share]
     pick.shuffle(kept)
     _kept.append(kept)
+
+
+def _part_names(pick: random.Random) -> None:
+    """Leave gaps of many sizes for the names of what is imported next.
+
+    Two names of one type share a place in the cache of methods where their addresses differ by a multiple
+    of 32 KiB. An import takes one place after the other: without gaps its names would lie as far apart in
+    every layout, and a test would find two of its names in one place in all layouts or in none.
+    """
+    for size in _NAMES:
+        made = [*map(b"-".ljust, repeat(size - sys.getsizeof(b""), _NAMED))]
+        del made[:: pick.randrange(2, 6)]
+        del made[:: pick.randrange(3, 9)]
+        _kept.append(made)
 
 
 def _disturb_pools(pick: random.Random) -> None:
