@@ -23,7 +23,7 @@ from pytest_instrcount.host.account.current import current, keep_logs, phase, ti
 from pytest_instrcount.host.account.timings import WAITING, Span
 
 #: How often a waiting pytest looks up, in seconds: to show progress, and to see Ctrl-C.
-_GLANCE_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Zygote:
         self._wait(lambda: self.ready, poll)
 
     def _wait(self, is_there: Callable[[], bool], poll: Callable[[], None]) -> None:
-        self._channel.socket.settimeout(_GLANCE_SECONDS)
+        self._channel.socket.settimeout(_POLL_SECONDS)
         while not is_there():
             try:
                 self._take(self._channel.receive())

@@ -56,7 +56,7 @@ class Namer:
         return name
 
 
-Glance = Callable[[], None]
+Poll = Callable[[], None]
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Blaming:
         self,
         orders: Sequence[tuple[Order, str | None]],
         say: Callable[[str], None],
-        glance_of: Callable[[str], Glance],
+        poll_of: Callable[[str], Poll],
     ) -> Generator[tuple[str, CallTree], None, None]:
         """Nodeid and tree of each. With an order: how the tree was made that it is compared with.
 
@@ -91,7 +91,7 @@ class Blaming:
         say(f"instrcount: measuring {tests} by Python function ({how})")
         others, by_tracer = _apart(orders, all_traced=bool(reason))
         hows = {order.nodeid: how for order, how in orders}
-        for order, answer in self._ask(others, TRAMPOLINES, glance_of):
+        for order, answer in self._ask(others, TRAMPOLINES, poll_of):
             if isinstance(answer, CallTree):
                 yield order.nodeid, answer
             elif TRAMPOLINES in (self.how, hows[order.nodeid]):
@@ -99,7 +99,7 @@ class Blaming:
                 self._note(order, answer)
             else:
                 by_tracer.append(order)
-        for order, answer in self._ask(by_tracer, TRACER, glance_of):
+        for order, answer in self._ask(by_tracer, TRACER, poll_of):
             if isinstance(answer, CallTree):
                 yield order.nodeid, answer
             else:
@@ -109,7 +109,7 @@ class Blaming:
         self.notes.append(f"{order.nodeid}: no Python function is named: {why} [no-trampolines]")
 
     def _ask(
-        self, orders: Sequence[Order], how: str, glance_of: Callable[[str], Glance]
+        self, orders: Sequence[Order], how: str, poll_of: Callable[[str], Poll]
     ) -> Generator[tuple[Order, CallTree | str], None, None]:
         """One at a time: a tree that was not folded yet is large."""
         if not orders:
@@ -122,7 +122,7 @@ class Blaming:
                 [replace(order, by_python=True, trace=how == TRACER) for order in orders]
             )
             for number, order in enumerate(orders, first):
-                yield order, _answer(zygote.wait(number, glance_of(order.nodeid)), namer)
+                yield order, _answer(zygote.wait(number, poll_of(order.nodeid)), namer)
         finally:
             zygote.end()
 

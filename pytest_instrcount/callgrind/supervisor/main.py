@@ -34,7 +34,7 @@ from pytest_instrcount.callgrind.supervisor.starting import Zygotes
 from pytest_instrcount.callgrind.supervisor.state import State
 
 #: The loop looks up so often; a clock that jumps by more has run while this process was stopped.
-_GLANCE_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -96,13 +96,13 @@ class Supervisor:
         before = time.monotonic()
         if limited:
             first = min(each.deadline for each in limited)
-            seconds = min(max(0.0, first - before), _GLANCE_SECONDS)
+            seconds = min(max(0.0, first - before), _POLL_SECONDS)
         events = self.state.selector.select(seconds)
         after = time.monotonic()
         late = before - self.looked
         if seconds is not None:
             late += max(0.0, after - before - seconds)
-        if self.looked and late > _GLANCE_SECONDS:
+        if self.looked and late > _POLL_SECONDS:
             for each in limited:
                 each.deadline += late
         self.looked = after

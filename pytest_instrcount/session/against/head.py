@@ -35,7 +35,7 @@ _LAUNCH = Path(__file__).parent / "launch.py"
 _PACKAGE = Path(__file__).parents[2]
 #: Exit codes of pytest: all passed, some failed, none collected.
 _RAN = (0, 1, 5)
-_GLANCE_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 #: What a pytest or its worker has set for itself.
 _OWN_VARIABLES = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "OLDPWD")
 
@@ -250,7 +250,7 @@ class Head:
         pulse = Pulse(self._say)
         while True:
             try:
-                return process.wait(_GLANCE_SECONDS)
+                return process.wait(_POLL_SECONDS)
             except subprocess.TimeoutExpired:
                 pulse(f"measuring at {self.base}")
 
