@@ -14,6 +14,7 @@ test and each change it prints, at the end, the worst shift in per cent
 ``add_first_fixture`` is printed and not judged: a test's first fixture has it counted in another way.
 Exits 1 unless the median of the denoised shifts is 0, the worst at most 0.02 % (0.05 % for an
 interpreter without symbols), the worst raw shift above 1 %, and no verdict other than "unchanged".
+Prints the detection limits, too.
 Run it with each interpreter in question; examples/requirements.txt adds real packages.
 """
 
@@ -103,6 +104,8 @@ def main() -> None:
         print(f"{what:<44}" + "".join(f"{100 * of(every[column]):>10.4f}" for column in COLUMNS))
     zero = [sum(each == 0 for each in every[column]) / len(every[column]) for column in COLUMNS]
     print(f"{'exactly 0':<44}" + "".join(f"{100 * share:>8.0f} %" for share in zero))
+    detects = [100 * c.report["detects"] for c in counted.values()]
+    print(f"detects {statistics.median(detects):.2f} % in the median, {max(detects):.2f} % at most")
     bound = BOUND if has_symbols(baseline) else BOUND_STRIPPED
     print(f"{len(every['raw'])} comparisons, {alarms} alarms; bound {100 * bound:.2f} %")
     shutil.rmtree(scratch)
