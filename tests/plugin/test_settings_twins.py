@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.config.settings import Settings, load_settings
+from pytest_instrcount.config.stash import CI
 from pytest_instrcount.gate.limit import Limit
 from tests.plugin.conftest import Project
 
@@ -229,3 +230,14 @@ def test_help_has_every_option_in_one_group(project: Project) -> None:
         assert name in group
     assert "instrcount_env (args)" in group
     assert "%%" not in group
+
+
+@pytest.mark.parametrize("ci", [True, False])
+def test_ci_is_known_where_a_conftest_loads_the_plugin(
+    project: Project, monkeypatch: pytest.MonkeyPatch, ci: bool
+) -> None:
+    """Pytest then calls no hook of it before conftests are read."""
+    monkeypatch.setenv("CI", str(ci).lower())
+    config = project.pytester.parseconfig()
+    del config.stash[CI]
+    assert load_settings(config).ci is ci
