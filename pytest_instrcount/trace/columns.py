@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["python", "c", "type"]
-
 
 class Flag(enum.IntFlag):
     """Flags for the way a row was entered and left; none for a call that simply returned."""
@@ -43,8 +41,8 @@ class Key:
     'json.loads'
     """
 
-    #: "python"; "c" for a builtin function or method; "type" for a class written in C
-    kind: Kind
+    #: "python"; "c" for a builtin function or method
+    kind: Literal["python", "c"]
     #: dotted name; of an ``exec``-uted string its file name, "<string>"
     module: str
     #: as ``__qualname__``: "JSONDecoder.decode", "f.<locals>.g"; of C methods the defining class

@@ -50,7 +50,7 @@ class Label:
 
     #: ``module.qualname``, or the name of the range
     name: str
-    #: "python", "c", "type" (a class written in C) or "range"
+    #: "python", "c" or "range"
     kind: str = "python"
     #: where it is defined; empty for C functions and ranges
     file: str = ""
