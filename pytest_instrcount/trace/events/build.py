@@ -30,6 +30,9 @@ from pytest_instrcount.trace.timeline import (
 )
 from pytest_instrcount.trace.weave import Span, reordered, weave
 
+#: The bit is ASYNC's in a timeline, and so in its files.
+_WITHOUT_FINALIZER = int(Flag.FINALIZER) - 1
+
 
 def build_timeline(
     columns: Columns, threads: Sequence[ThreadEvents], recorded: Recorded
@@ -71,7 +74,7 @@ def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
         start=columns.start,
         end=columns.end,
         track=columns.thread,
-        flags=columns.flags,
+        flags=column(map(_WITHOUT_FINALIZER.__and__, columns.flags)),
         details={
             row: Detail(module=printable(f"{found.cls} #{found.number}"))
             for row, found in columns.objects.items()
