@@ -42,16 +42,17 @@ def columns(
     """Rows of (name, parent, start, end); ``on`` is their thread, if not the first."""
     names = list(dict.fromkeys(name for name, *_ in rows))
     return Columns(
-        tuple(Key("python", "mod", name, "mod.py", 7) for name in names),
-        array("i", [names.index(name) for name, *_ in rows]),
         array("i", [parent for _, parent, _, _ in rows]),
         array("q", [start for _, _, start, _ in rows]),
         array("q", [end for _, _, _, end in rows]),
         array("H", [0] * len(rows)),
-        array("i", [(on or {}).get(row, 0) for row in range(len(rows))]),
-        threads,
-        ReplayStats("setprofile", truncated=folded is not None, started_ns=1, stopped_ns=1000),
-        clock=True,
+        keys=tuple(Key("python", "mod", name, "mod.py", 7) for name in names),
+        key=array("i", [names.index(name) for name, *_ in rows]),
+        thread=array("i", [(on or {}).get(row, 0) for row in range(len(rows))]),
+        threads=threads,
+        stats=ReplayStats(
+            "setprofile", truncated=folded is not None, started_ns=1, stopped_ns=1000
+        ),
         folded=folded or {},
     )
 
