@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
 from pytest_instrcount.trace.contexts import Context, ContextTree, merge
-from pytest_instrcount.trace.counts import count_calls, count_resumes
+from pytest_instrcount.trace.counts import count_calls
 from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.text import matches, render
 
@@ -189,10 +189,6 @@ class Tree:
     def call_counts(self) -> dict[str, int]:
         """``module:qualname[#n]`` -> calls: for baselines, without line numbers."""
         return count_calls(self.columns)
-
-    def resume_counts(self) -> dict[str, int]:
-        """``module:qualname[#n]`` -> resumes of generators and coroutines."""
-        return count_resumes(self.columns)
 
 
 def explain_calls(op: str, left: object, right: object) -> list[str] | None:
