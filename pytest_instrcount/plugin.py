@@ -20,6 +20,11 @@ HERE = __file__.removesuffix("plugin.py")
 #: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
 STARTED_WITH = tuple(sys.path)
 
+#: Options with which pytest runs no test.
+_IDLE = """
+    collectonly help version showfixtures show_fixtures_per_test markers cacheshow setuponly setupplan
+"""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare options and ini settings."""
@@ -102,22 +107,8 @@ def wants_to_measure(config: pytest.Config) -> bool:
     from pytest_instrcount.config.options import asks_to_measure
 
     asked = asks_to_measure(config, config.option)
-    idle = (
-        "collectonly",
-        "help",
-        "version",
-        "showfixtures",
-        "show_fixtures_per_test",
-        "markers",
-        "cacheshow",
-        "setuponly",
-        "setupplan",
-    )
-    return (
-        asked
-        and not config.stash.get(INSIDE, False)
-        and not any(getattr(config.option, name, False) for name in idle)
-    )
+    idle = any(getattr(config.option, name, False) for name in _IDLE.split())
+    return asked and not idle and not config.stash.get(INSIDE, False)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

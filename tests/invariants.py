@@ -1,10 +1,13 @@
-"""Invariants of every trace, as code."""
+"""Invariants of every trace, as code; and a table that only tests compare."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pytest_instrcount.trace.columns import Columns, Flag
+from pytest_instrcount.trace.counts import lasting_names
+from pytest_instrcount.trace.tree import Tree
 
 
 def broken_invariants(columns: Columns) -> tuple[str, ...]:
@@ -65,3 +68,13 @@ def _of_sums(columns: Columns) -> Iterator[str]:
     for row in (*columns.objects, *columns.folded):
         if not 0 <= row < len(columns):
             yield f"there is no row {row}"
+
+
+def resume_counts(tree: Tree) -> dict[str, int]:
+    """``module:qualname[#n]`` -> resumes of generators and coroutines."""
+    columns = tree.columns
+    names = lasting_names(columns.keys)
+    found: Counter[str] = Counter()
+    for row, key in enumerate(columns.key):
+        found[names[key]] += columns.resumes(row)
+    return dict(+found)

@@ -46,14 +46,14 @@ def deep(levels: int) -> Timeline:
     """A function that calls itself, each level 1 ns longer at both ends."""
     rows = range(levels)
     return Timeline(
-        (Label("f", "python", "f.py", 1),),
-        (MAIN,),
-        column([0]) * levels,
         column(range(-1, levels - 1)),
         column(rows),
         column(2 * levels - row for row in rows),
         column([0]) * levels,
-        column([0]) * levels,
+        labels=(Label("f", "python", "f.py", 1),),
+        tracks=(MAIN,),
+        label=column([0]) * levels,
+        track=column([0]) * levels,
         recorded=EVERYTHING,
     )
 

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, should_write
+from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
+from pytest_instrcount.gate.policy import should_write
 
 UPDATE = "--instrcount-update-baseline"
 _POLICY = "--instrcount-update-policy"

@@ -26,12 +26,8 @@ def per_call(total_ir: int, calls: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
-    """The raw count of one test: ``total_ir`` and ``rows`` are sums over ``calls`` calls.
-
-    Raises ValueError if the numbers cannot be a count. A row may be negative: where the cost of
-    switching was subtracted, a function can have run more often in what was subtracted.
-    """
+class Counted:
+    """A count of one test, now or once: ``total_ir`` and ``rows`` are sums over ``calls`` calls."""
 
     #: pytest's id of the test
     nodeid: str
@@ -43,10 +39,28 @@ class Measurement:
     warmup: int
     #: "fork" or "process"
     isolation: str
-    #: function name as Callgrind has it -> self count and calls, over all counted calls
+    #: function name -> self count and calls, over all counted calls
     rows: Mapping[str, Row]
     #: distribution name -> version, of what is installed; explains a delta, never prevents one
     packages: Mapping[str, str]
+
+    @property
+    def ir(self) -> int:
+        """Instructions per call: total_ir / calls, rounded half up (2.5 -> 3), as an integer.
+
+        For people and reports; the gate compares the unrounded quotients.
+        """
+        return per_call(self.total_ir, self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(Counted):
+    """The raw count of one test.
+
+    Raises ValueError if the numbers cannot be a count. A row may be negative: where the cost of
+    switching was subtracted, a function can have run more often in what was subtracted.
+    """
+
     #: who called what, as `Profile.callers`: needed to take the noise out
     callers: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
     #: the same calls counted in other layouts of memory; empty where one layout was enough
@@ -73,11 +87,3 @@ class Measurement:
     def work(self) -> dict[str, int]:
         """Countable work, as from `count_work`."""
         return count_work(self.profile)
-
-    @property
-    def ir(self) -> int:
-        """Instructions per call: total_ir / calls, rounded half up (2.5 -> 3), as an integer.
-
-        For people and reports; the gate compares the unrounded quotients.
-        """
-        return per_call(self.total_ir, self.calls)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows, has_rule
 from pytest_instrcount.counts.growth import CLEAR, CLEAR_WIDTHS, ends_of_growth, grown
-from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
@@ -163,7 +163,7 @@ def compare(
     )
 
 
-def way_of(counted: Baseline | Measurement) -> dict[str, str]:
+def way_of(counted: Counted) -> dict[str, str]:
     """The settings of a measurement that counts depend on."""
     return {"isolation": counted.isolation, "warmup": str(counted.warmup)}
 

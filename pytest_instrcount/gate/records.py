@@ -246,8 +246,6 @@ class RunSummary:
     results: tuple[TestResult, ...]
     #: facts of the environment, the same for all tests
     environment: Mapping[str, str]
-    #: what the header line says beside them, as name -> value
-    header: Mapping[str, str] = field(default_factory=dict)
     #: nodeid -> the group that a benchmark is in
     groups: Mapping[str, str] = field(default_factory=dict)
     #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pytest_instrcount.gate.cause import MEANINGS, Cause
 from pytest_instrcount.gate.records import CallsResult, TestResult
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named, printable
 
-_MOST_NAMES = 3
 _MOST_REASONS = 3
 
 #: Of one, and of several; what is incomparable has lines of its own, see `moves`.
@@ -49,17 +48,6 @@ def uncompared_lines(results: Sequence[TestResult]) -> tuple[str, ...]:
             what = one if len(found) == 1 else many.format(len(found))
             lines.append(f"{what}: {named(found)}")
     return tuple(lines)
-
-
-def named(nodeids: Sequence[str]) -> str:
-    """The first of them.
-
-    >>> named(["t.py::a", "t.py::b", "t.py::c", "t.py::d"])
-    't.py::a, t.py::b, t.py::c and 1 more'
-    """
-    shown = ", ".join(map(printable, nodeids[:_MOST_NAMES]))
-    more = len(nodeids) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def what_became(cause: Cause | None) -> str:

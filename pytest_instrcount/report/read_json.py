@@ -10,7 +10,7 @@ from typing import Any
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import differing
-from pytest_instrcount.gate.gate import Verdict, fails
+from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file
@@ -168,15 +168,7 @@ def failures_in(report: Report, policy: Policy) -> list[str]:
         f"{entry['verdict']} {entry['nodeid']}" + (f" ({entry['cause']})" if entry["cause"] else "")
         for kind in ("tests", "traces")
         for entry in report[kind]
-        if fails(
-            Verdict(entry["verdict"]),
-            missing=policy.missing,
-            incomparable=policy.incomparable,
-            improved=policy.improved,
-            cause=entry["cause"] and Cause(entry["cause"]),
-            strict=policy.strict,
-            allowed=policy.allowed,
-        )
+        if policy.fails(Verdict(entry["verdict"]), entry["cause"] and Cause(entry["cause"]))
     ]
     budgets = [each for each in report["budgets"] if not each["kept"]]
     return found + [f"{each['budget']} not kept: {each['nodeid']}" for each in budgets]

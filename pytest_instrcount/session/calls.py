@@ -21,6 +21,7 @@ from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.time_limit import PhaseLimits
+from pytest_instrcount.trace.counts import differing
 
 
 def find_traced(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -105,15 +106,12 @@ class TracedTests:
             return answer["problem"] or "it did not pass where it was to be traced"
         first, second = answer["traced"]["first"], answer["traced"]["second"]
         wish = self._wishes[nodeid]
-        names = first.keys() | second.keys()
         return TracedCount(
             CallTable(nodeid, second, trace_facts(wish), answer["traced"]["memory"]),
             wish.max_delta,
             wish.max_memory_delta,
             too_many=passed_ceilings(second, wish),
-            varying=tuple(
-                sorted(name for name in names if first.get(name, 0) != second.get(name, 0))
-            ),
+            varying=tuple(differing(first, second)),
             branches=tuple(answer["traced"]["branches"]),
         )
 

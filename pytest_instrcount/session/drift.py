@@ -14,13 +14,12 @@ from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named, printable
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.words import percent
 
-#: So many tests are named, those that grew most, of so many that were updated most often.
-_MOST_NAMES = 3
+#: Of so many tests that were updated most often those that grew most are named.
 _MOST_READ = 100
 
 
@@ -67,14 +66,12 @@ def _drift(
         growth = _growth(result, _count_at(tree, blob, store.path(result.nodeid), environment))
         if growth is not None:
             times = several(number, "update")
-            found.append((growth, f"{printable(result.nodeid)} ({times}, {percent(growth)})"))
+            found.append((growth, f"{result.nodeid} ({times}, {percent(growth)})"))
     if not found:
         return []
     found.sort(reverse=True)
-    shown = ", ".join(text for _, text in found[:_MOST_NAMES])
-    more = len(found) - _MOST_NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return [f"grown past the limit since {printable(tag)}, by updates: {shown}{rest}"]
+    shown = named([text for _, text in found])
+    return [f"grown past the limit since {printable(tag)}, by updates: {shown}"]
 
 
 def _growth(result: TestResult, then: int | None) -> Fraction | None:

@@ -14,7 +14,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
-from pytest_instrcount.report.causes import named
+from pytest_instrcount.gate.store.names import named
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.selection import Selection

@@ -14,8 +14,6 @@ from typing import Any, Final
 from pytest_instrcount.trace.stream import CFunction
 
 _IN_C: Final = (MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType, staticmethod)
-#: Py_TPFLAGS_HEAPTYPE and Py_TPFLAGS_IMMUTABLETYPE: a class statement sets the first only.
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 
 
 class CFunctions:
@@ -33,10 +31,7 @@ class CFunctions:
     >>> functions.find(lambda: 0)
     """
 
-    def __init__(self, *, types: bool = False) -> None:
-        #: are classes written in C wanted, too?
-        self._want_types = types
-        self._types: dict[int, CFunction] = {}
+    def __init__(self) -> None:
         self._made: dict[tuple[str, str], CFunction] = {}
         self._plain: dict[object, CFunction] = {}
         # id of the class of self -> name -> function; two steps, because a tuple is tracked, and
@@ -59,8 +54,6 @@ class CFunctions:
             name: str = called.__name__
         elif isinstance(called, MethodDescriptorType):
             table, cls, name = self._methods, called.__objclass__, called.__name__
-        elif self._want_types and isinstance(called, type):
-            return self._find_type(called)
         else:
             return None
         try:
@@ -75,15 +68,6 @@ class CFunctions:
     def _add_plain(self, called: Any) -> CFunction:
         module = called.__module__ or getattr(called.__self__, "__name__", None) or "builtins"
         made = self._plain[called] = self._make(str(module), called.__name__)
-        return made
-
-    def _find_type(self, cls: type) -> CFunction | None:
-        if cls.__flags__ & _HEAP and not cls.__flags__ & _IMMUTABLE:
-            return None
-        made = self._types.get(id(cls))
-        if made is None:
-            made = self._types[id(cls)] = CFunction(cls.__module__, cls.__qualname__, "type")
-            self._pinned.append(cls)
         return made
 
     def _add_method(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import enum
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
-
-Kind = Literal["python", "c", "type"]
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
 
 
 class Flag(enum.IntFlag):
@@ -43,8 +41,8 @@ class Key:
     'json.loads'
     """
 
-    #: "python"; "c" for a builtin function or method; "type" for a class written in C
-    kind: Kind
+    #: "python"; "c" for a builtin function or method
+    kind: Literal["python", "c"]
     #: dotted name; of an ``exec``-uted string its file name, "<string>"
     module: str
     #: as ``__qualname__``: "JSONDecoder.decode", "f.<locals>.g"; of C methods the defining class
@@ -139,13 +137,29 @@ NOT_A_CALL = RESUMED | int(Flag.START_FRAME)
 LEFT_BY_ERROR = int(Flag.ERROR)
 
 
+def _numbers() -> array[int]:
+    return array("q")
+
+
+@dataclass(frozen=True, slots=True)
 class CountedRows:
-    """The weight of a row: itself, or everything folded into it."""
+    """Columns of equal length, a row per call: what every store of rows has.
 
-    __slots__ = ()
+    The index of a row is its id, and is larger than its parent's. Arrays must not be changed.
+    """
 
-    flags: array[int]
-    folded: Mapping[int, Folded]
+    #: row of the caller; -1 for what nobody called in the trace
+    parent: array[int] = field(default_factory=_numbers)
+    #: with a clock ``perf_counter_ns``, strictly increasing in a thread; else numbers of events
+    start: array[int] = field(default_factory=_numbers)
+    end: array[int] = field(default_factory=_numbers)
+    #: a union of ``Flag``
+    flags: array[int] = field(default_factory=_numbers)
+    #: row -> what it stands for, if it is not one call; empty unless truncated
+    folded: Mapping[int, Folded] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.start)
 
     def calls(self, row: int) -> int:
         """The number of calls in a row: 1, or 0 for a resume or a start frame."""
@@ -165,42 +179,48 @@ class CountedRows:
             return self.folded[row].errors
         return 1 if self.flags[row] & LEFT_BY_ERROR else 0
 
-
-@dataclass(frozen=True, slots=True)
-class Columns(CountedRows):
-    """All rows, in start order: the index of a row is its id, and is larger than its parent's.
-
-    Arrays are of equal length and must not be changed.
-    """
-
-    keys: tuple[Key, ...]
-    #: index into ``keys``
-    key: array[int]
-    #: row of the caller; -1 for what nobody called in the trace
-    parent: array[int]
-    #: with a clock ``perf_counter_ns``, strictly increasing in a thread; else numbers of events
-    start: array[int]
-    end: array[int]
-    #: a union of ``Flag``
-    flags: array[int]
-    #: index into ``threads``
-    thread: array[int]
-    threads: tuple[Thread, ...]
-    stats: ReplayStats
-    #: are ``start`` and ``end`` nanoseconds?
-    clock: bool
-    #: row -> ``self`` of a recognised call
-    objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
-    #: row -> what it stands for; empty unless ``stats.truncated``
-    folded: Mapping[int, Folded] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.key)
-
     def ns(self, row: int) -> int:
-        """Inclusive nanoseconds; 0 without a clock."""
-        if not self.clock:
-            return 0
+        """From start to end."""
         if self.folded and row in self.folded:
             return self.folded[row].ns
         return self.end[row] - self.start[row]
+
+
+R = TypeVar("R", bound=CountedRows)
+
+
+def reordered(rows: R, order: Sequence[int]) -> R:
+    """The rows of ``order``, in that order; parents are among them."""
+    place = array("q", [-1]) * (len(rows) + 1)  # the last one is that of parent -1
+    for new, old in enumerate(order):
+        place[old] = new
+    moved: dict[str, Any] = {}
+    for name in (each.name for each in fields(rows)):
+        values = getattr(rows, name)
+        if isinstance(values, array):
+            moved[name] = array(values.typecode, [values[row] for row in order])
+        elif isinstance(values, dict):
+            moved[name] = {place[row]: one for row, one in values.items() if place[row] >= 0}
+    moved["parent"] = array(rows.parent.typecode, map(place.__getitem__, moved["parent"]))
+    return replace(rows, **moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns(CountedRows):
+    """All rows of a trace, in start order."""
+
+    keys: tuple[Key, ...] = ()
+    #: index into ``keys``
+    key: array[int] = field(default_factory=_numbers)
+    #: index into ``threads``
+    thread: array[int] = field(default_factory=_numbers)
+    threads: tuple[Thread, ...] = ()
+    stats: ReplayStats = ReplayStats("none")
+    #: are ``start`` and ``end`` nanoseconds?
+    clock: bool = True
+    #: row -> ``self`` of a recognised call
+    objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
+
+    def ns(self, row: int) -> int:
+        """Inclusive nanoseconds; 0 without a clock."""
+        return CountedRows.ns(self, row) if self.clock else 0

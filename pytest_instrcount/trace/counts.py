@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_instrcount.trace.columns import Columns, Key
 
@@ -31,18 +31,9 @@ def lasting_names(keys: Sequence[Key]) -> tuple[str, ...]:
 
 def count_calls(columns: Columns) -> dict[str, int]:
     """Lasting name -> calls, by name; a generator's start is its call. Never called: left out."""
-    return _count(columns, columns.calls)
-
-
-def count_resumes(columns: Columns) -> dict[str, int]:
-    """Lasting name -> how often a generator or coroutine went on."""
-    return _count(columns, columns.resumes)
-
-
-def _count(columns: Columns, number_of: Callable[[int], int]) -> dict[str, int]:
     sums = [0] * len(columns.keys)
     for row, key in enumerate(columns.key):
-        sums[key] += number_of(row)
+        sums[key] += columns.calls(row)
     return dict(sorted((name, n) for name, n in zip(lasting_names(columns.keys), sums) if n))
 
 

@@ -22,8 +22,8 @@ class Contexts:
     resumes: array[int] = field(default_factory=lambda: array("q"))
     errors: array[int] = field(default_factory=lambda: array("q"))
     ns: array[int] = field(default_factory=lambda: array("q"))
-    first: array[int] = field(default_factory=lambda: array("q"))
-    last: array[int] = field(default_factory=lambda: array("q"))
+    start: array[int] = field(default_factory=lambda: array("q"))
+    end: array[int] = field(default_factory=lambda: array("q"))
     flags: array[int] = field(default_factory=lambda: array("H"))
     _known: dict[tuple[int, int], int] = field(default_factory=dict)
 
@@ -36,8 +36,8 @@ class Contexts:
             self.parent.append(parent)
             for column in (self.calls, self.resumes, self.errors, self.ns):
                 column.append(0)
-            self.first.append(now)
-            self.last.append(now)
+            self.start.append(now)
+            self.end.append(now)
             self.flags.append(0)
         return found
 
@@ -62,7 +62,7 @@ class Contexts:
             if row not in is_open:
                 self.errors[place] += 1 if flags & Flag.ERROR else 0
                 self.ns[place] += rows.end[row] - rows.start[row]
-                self.last[place] = max(self.last[place], rows.end[row])
+                self.end[place] = max(self.end[place], rows.end[row])
         return [places[row] for row in still]
 
 
@@ -109,7 +109,7 @@ class Folder:
             if self._clock:
                 for row, place in enumerate(carried):
                     contexts.ns[place] += max(stop, rows.last) - rows.start[row]
-                    contexts.last[place] = max(stop, rows.last)
+                    contexts.end[place] = max(stop, rows.last)
             return rows, contexts
         rows = self._rows()
         rows.feed(stream.objs, stream.times)

@@ -81,7 +81,7 @@ class KeyTable:
         if isinstance(function, CFunction):
             number = HIDDEN
             if not (function.module.startswith("sys") and function.qualname in _SWITCHES):
-                number = self._number(Key(function.kind, function.module, function.qualname))
+                number = self._number(Key("c", function.module, function.qualname))
         elif not isinstance(function, CodeType):
             number = HIDDEN
         elif is_own(function):

@@ -43,13 +43,14 @@ class Monitoring(Recorder):
         self._tool = take_tool()
         self._lanes: dict[int, Lane] = {}
         stream = self._adopt(sys._getframe())[-1]
-        self._functions_or_none = self._functions if self._wants_c else None
+        wants_c = self._options.c_calls
+        self._functions_or_none = self._functions if wants_c else None
         self._newcomers.watch()
         if self.timed or len(sys._current_frames()) > 1:
             self._ask_for_thread()
         else:
             self._register(counting_callbacks(stream, self._next_marks, self._functions_or_none))
-        names = (*_PYTHON, "CALL") if self._wants_c else _PYTHON
+        names = (*_PYTHON, "CALL") if wants_c else _PYTHON
         self._events = sum(getattr(monitoring.events, name) for name in names)
         monitoring.set_events(self._tool, self._events)
 
@@ -68,10 +69,6 @@ class Monitoring(Recorder):
         for name in (*_PYTHON, *_C):
             monitoring.register_callback(tool, getattr(monitoring.events, name), None)
         monitoring.free_tool_id(tool)
-
-    @property
-    def _wants_c(self) -> bool:
-        return self._options.c_calls or self._options.c_types
 
     def _ask_for_thread(self) -> None:
         self._asking = True

@@ -29,8 +29,6 @@ class TraceOptions:
     mode: Literal["counts", "tree"] = "counts"
     #: builtin functions and methods, too
     c_calls: bool = False
-    #: classes written in C (``deque()``), too: sees them on 3.12+ with ``sys.monitoring`` only
-    c_types: bool = False
     #: "auto" is "monitoring" where Python has it (3.12+)
     backend: Literal["auto", "monitoring", "setprofile"] = "auto"
     #: how many frames of the stack at the start are shown
@@ -53,7 +51,7 @@ class Recorder:
         self._fold = fold
         self._clock: Callable[[], int] = time.perf_counter_ns
         self.timed = options.mode == "tree"
-        self._functions = CFunctions(types=options.c_types)
+        self._functions = CFunctions()
         self._sightings = Sightings(options.recognizers)
         self._streams: list[Stream] = []
         self._greenlets: dict[int, Any] = {}

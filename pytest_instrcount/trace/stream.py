@@ -20,7 +20,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_instrcount.trace.columns import Flag, Kind
+from pytest_instrcount.trace.columns import Flag
 
 #: Bits of marks beside those of ``Flag``: what follows is an exit; it was none of a real call.
 LEAVING: Final = 1 << 12
@@ -51,12 +51,12 @@ VOID: Final = Mark("VOID", LEAVING | VOIDED)
 
 
 class CFunction:
-    """A builtin function, method or type, made once per trace: its name, not the object."""
+    """A builtin function or method, made once per trace: its name, not the object."""
 
-    __slots__ = ("kind", "module", "qualname")
+    __slots__ = ("module", "qualname")
 
-    def __init__(self, module: str, qualname: str, kind: Kind = "c") -> None:
-        self.module, self.qualname, self.kind = module, qualname, kind
+    def __init__(self, module: str, qualname: str) -> None:
+        self.module, self.qualname = module, qualname
 
     def __repr__(self) -> str:
         return f"{self.module}.{self.qualname}"

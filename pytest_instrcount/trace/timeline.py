@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pytest_instrcount.trace.columns import CountedRows, Folded
+from pytest_instrcount.trace.columns import CountedRows
 
 #: A bit of the column ``flags`` beside those of `Flag`: the event stands beside the tree, since it
 #: overlaps another one or ended on another thread.
@@ -50,7 +50,7 @@ class Label:
 
     #: ``module.qualname``, or the name of the range
     name: str
-    #: "python", "c", "type" (a class written in C) or "range"
+    #: "python", "c" or "range"
     kind: str = "python"
     #: where it is defined; empty for C functions and ranges
     file: str = ""
@@ -138,24 +138,18 @@ class Recorded:
 class Timeline(CountedRows):
     """Columns of equal length, a row per event, in order of start; times in ns of one clock.
 
-    A parent's row comes before its children's, lies on their track, and encloses their times. The
-    arrays must not be changed. Where rows are folded, their times say nothing but their order.
+    A parent's row comes before its children's, lies on their track, and encloses their times. Where
+    rows are folded, their times say nothing but their order.
 
-    >>> timeline = Timeline((Label("f"),), (Track("main"),), *map(column, ([0], [-1], [5], [9], [0], [0])))
-    >>> len(timeline)
-    1
+    >>> timeline = Timeline(*map(column, ([-1], [5], [9], [0])), labels=(Label("f"),), label=column([0]))
+    >>> timeline.ns(0), timeline.stack(0)
+    (4, ('f',))
     """
 
     labels: tuple[Label, ...] = ()
     tracks: tuple[Track, ...] = ()
     label: array[int] = field(default_factory=column)
-    parent: array[int] = field(default_factory=column)
-    start: array[int] = field(default_factory=column)
-    end: array[int] = field(default_factory=column)
     track: array[int] = field(default_factory=column)
-    flags: array[int] = field(default_factory=column)
-    #: row -> the calls that it stands for, if it is not one; empty unless truncated
-    folded: Mapping[int, Folded] = field(default_factory=dict)
     #: row -> what only some rows have
     details: Mapping[int, Detail] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
@@ -167,9 +161,6 @@ class Timeline(CountedRows):
     #: the recorder ran into its bound: rows are folded, counts are exact, the order is lost
     truncated: bool = False
 
-    def __len__(self) -> int:
-        return len(self.label)
-
     @property
     def origin(self) -> int:
         """The time that exports call 0: when recording began, or the first thing happened."""
@@ -178,12 +169,6 @@ class Timeline(CountedRows):
         firsts += [mark.at_ns for mark in self.marks]
         firsts += [sample.at_ns for sample in self.memory]
         return min(firsts, default=0)
-
-    def ns(self, row: int) -> int:
-        """From start to end."""
-        if self.folded and row in self.folded:
-            return self.folded[row].ns
-        return self.end[row] - self.start[row]
 
     def stack(self, row: int, depth: int = sys.maxsize) -> tuple[str, ...]:
         """``file(line): name`` of a row and of what it ran in, the first ``depth`` of them."""

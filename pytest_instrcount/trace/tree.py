@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
 from pytest_instrcount.trace.contexts import Context, ContextTree, merge
-from pytest_instrcount.trace.counts import count_calls, count_resumes
+from pytest_instrcount.trace.counts import count_calls
 from pytest_instrcount.trace.sums import Children
-from pytest_instrcount.trace.text import Prune, matches, render
+from pytest_instrcount.trace.text import matches, render
 
 #: Lines of a tree in a failing assert.
 EXPLAINED_LINES = 40
@@ -164,16 +164,13 @@ class Tree:
             self._contexts = merge(self.columns)
         return self._contexts
 
-    def to_text(
-        self, *, marker: str | None = None, rules: Iterable[Prune] = (), limit: int | None = None
-    ) -> str:
+    def to_text(self) -> str:
         """Indented lines of "name  calls", equal calls put together; the same on every machine.
 
         Calls of recognised objects are put together by object: "app.Model.fit [Model #0]  2".
-        ``marker``: a pattern; frames that match it are cut off, with all that is above them.
-        Where none does, all that was on the stack before the trace is.
+        What was on the stack before the trace is cut off.
         """
-        return render(self.contexts, marker=marker, rules=rules, limit=limit)
+        return render(self.contexts)
 
     def diff(self, other: Tree) -> list[tuple[str, int, int]]:
         """(path, calls here, calls in the other) of each path that differs, callers first.
@@ -192,10 +189,6 @@ class Tree:
     def call_counts(self) -> dict[str, int]:
         """``module:qualname[#n]`` -> calls: for baselines, without line numbers."""
         return count_calls(self.columns)
-
-    def resume_counts(self) -> dict[str, int]:
-        """``module:qualname[#n]`` -> resumes of generators and coroutines."""
-        return count_resumes(self.columns)
 
 
 def explain_calls(op: str, left: object, right: object) -> list[str] | None:

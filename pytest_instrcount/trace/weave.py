@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
+from pytest_instrcount.trace.columns import reordered
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline, Track, column
 
 
@@ -173,8 +174,8 @@ def _joined_tracks(
 def in_start_order(timeline: Timeline) -> Timeline:
     """The timeline with its rows sorted by start; on one track they must be so already.
 
-    >>> timeline = Timeline((Label("f"),), (Track("a"), Track("b")), column([0, 0]),
-    ...     column([-1, -1]), column([7, 5]), column([8, 9]), column([0, 1]), column([0, 0]))
+    >>> rows = map(column, ([-1, -1], [7, 5], [8, 9], [0, 0]))
+    >>> timeline = Timeline(*rows, label=column([0, 0]), track=column([0, 1]))
     >>> list(in_start_order(timeline).track)
     [1, 0]
     """
@@ -201,22 +202,4 @@ def of_thread(timeline: Timeline, ident: int) -> Timeline:
         marks=tuple(mark for mark in kept.marks if keep[mark.track]),
         memory=tuple(sample for sample in kept.memory if keep[sample.track]),
         flows=tuple(one for one in kept.flows if keep[one.from_track] and keep[one.to_track]),
-    )
-
-
-def reordered(timeline: Timeline, order: list[int]) -> Timeline:
-    """The rows of ``order``, in that order; parents are among them."""
-    place = column([-1]) * (len(timeline) + 1)  # the last one is that of parent -1
-    for new, old in enumerate(order):
-        place[old] = new
-    return replace(
-        timeline,
-        label=column(timeline.label[row] for row in order),
-        parent=column(place[timeline.parent[row]] for row in order),
-        start=column(timeline.start[row] for row in order),
-        end=column(timeline.end[row] for row in order),
-        track=column(timeline.track[row] for row in order),
-        flags=column(timeline.flags[row] for row in order),
-        folded={place[row]: one for row, one in timeline.folded.items() if place[row] >= 0},
-        details={place[row]: one for row, one in timeline.details.items() if place[row] >= 0},
     )

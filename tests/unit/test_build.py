@@ -27,6 +27,7 @@ from pytest_instrcount.trace.ranges.event import (
     EventKind,
     ThreadEvents,
 )
+from pytest_instrcount.trace.sums import self_times
 from pytest_instrcount.trace.timeline import Flow, Mark, MemorySample, Recorded, Timeline
 
 MAIN = Thread(0, "MainThread", 11)
@@ -41,16 +42,17 @@ def columns(
     """Rows of (name, parent, start, end); ``on`` is their thread, if not the first."""
     names = list(dict.fromkeys(name for name, *_ in rows))
     return Columns(
-        tuple(Key("python", "mod", name, "mod.py", 7) for name in names),
-        array("i", [names.index(name) for name, *_ in rows]),
         array("i", [parent for _, parent, _, _ in rows]),
         array("q", [start for _, _, start, _ in rows]),
         array("q", [end for _, _, _, end in rows]),
         array("H", [0] * len(rows)),
-        array("i", [(on or {}).get(row, 0) for row in range(len(rows))]),
-        threads,
-        ReplayStats("setprofile", truncated=folded is not None, started_ns=1, stopped_ns=1000),
-        clock=True,
+        keys=tuple(Key("python", "mod", name, "mod.py", 7) for name in names),
+        key=array("i", [names.index(name) for name, *_ in rows]),
+        thread=array("i", [(on or {}).get(row, 0) for row in range(len(rows))]),
+        threads=threads,
+        stats=ReplayStats(
+            "setprofile", truncated=folded is not None, started_ns=1, stopped_ns=1000
+        ),
         folded=folded or {},
     )
 
@@ -99,6 +101,15 @@ def test_a_range_among_calls() -> None:
     ]
     assert found.windows == ((1, 1000),)
     assert found.labels[0].location == "mod.py(7): mod.f"
+
+
+def test_what_freeing_memory_calls_stays_in_the_tree() -> None:
+    """Its flag is no flag of a timeline: there the bit is that of what stands beside the tree."""
+    found = columns(("f", -1, 10, 90), ("__del__", 0, 20, 30), ("g", 1, 21, 29))
+    found = replace(found, flags=array("H", [0, *[Flag.FINALIZER] * 2]))
+    timeline = build_timeline(found, (), Recorded())
+    assert [above for _, above, _ in tree(timeline)] == ["", "mod.f", "mod.__del__"]
+    assert list(self_times(timeline)) == [70, 2, 8]
 
 
 def test_what_a_range_has() -> None:

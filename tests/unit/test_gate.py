@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Incomparable, New, compare
-from pytest_instrcount.gate.gate import UpdatePolicy, Verdict, fails, judge, should_write
+from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.gate.policy import Policy, UpdatePolicy, should_write
 from pytest_instrcount.gate.store.baseline import Found, to_baseline
 
 
@@ -86,13 +87,12 @@ def test_fails(verdict: Verdict) -> None:
             **dict.fromkeys(ALWAYS, True),
             **dict.fromkeys(NEVER, False),
         }[verdict]
-        answer = fails(
-            verdict,
+        policy = Policy(
             missing="fail" if missing else "note",
             incomparable="fail" if incomparable else "warn",
             improved="fail" if improved else "note",
         )
-        assert answer is expected
+        assert policy.fails(verdict) is expected
 
 
 @pytest.mark.parametrize("allowed", Cause)
@@ -116,15 +116,8 @@ def test_a_strict_gate(
     """A test that misses the comparison with its baseline fails, but for a cause that is allowed."""
 
     def answer(*, strict: bool) -> bool:
-        return fails(
-            verdict,
-            missing="note",
-            incomparable="warn",
-            improved="note",
-            cause=cause,
-            strict=strict,
-            allowed={allowed},
-        )
+        policy = Policy("note", "warn", "note", strict=strict, allowed=frozenset([allowed]))
+        return policy.fails(verdict, cause)
 
     assert answer(strict=True) is (fails_in_ci and cause is not allowed)
     assert answer(strict=False) is (verdict is Verdict.regressed)

@@ -35,9 +35,7 @@ def rulings(tmp_path: Path) -> Rulings:
     store = Store(tmp_path, "cp")
     for nodeid in NAMES:
         made = to_baseline(measured(nodeid), {})
-        store.write(
-            Baseline(**{name: getattr(made, name) for name in made.__slots__} | {"python": TREE})
-        )
+        store.write(replace(made, python=TREE))
     return Rulings(Baselines(store, False), {}, Policy("note", "warn", "note", None))
 
 

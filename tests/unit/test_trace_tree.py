@@ -12,7 +12,7 @@ import pytest
 from pytest_instrcount.trace.columns import Key
 from pytest_instrcount.trace.counts import differing, lasting_names
 from pytest_instrcount.trace.keys import KeyTable, trim_path
-from pytest_instrcount.trace.text import Prune
+from pytest_instrcount.trace.text import render
 from pytest_instrcount.trace.tree import EXPLAINED_LINES, Tree, explain_calls
 from tests.unit.tracing import trace
 
@@ -56,7 +56,7 @@ def test_text_puts_equal_calls_together() -> None:
     """A recursive call counts for the first one."""
     tree = tree_of(body)
     assert tree.to_text() == TEXT
-    assert tree.to_text(limit=2).splitlines()[-1] == "... 3 more lines"
+    assert render(tree.contexts, limit=2).splitlines()[-1] == "... 3 more lines"
 
 
 def test_text_says_resumes() -> None:
@@ -75,27 +75,6 @@ def test_text_has_nothing_of_this_machine() -> None:
     text = tree_of(space["f"]).to_text()
     assert text == "<generated 0x>.f  1"
     assert "/" not in tree_of(lambda: json.dumps({"a": [1]}, indent=1), c_calls=True).to_text()
-
-
-def test_prune_rules() -> None:
-    """The first rule that matches counts."""
-    tree = tree_of(body)
-    spliced = f"{HERE}.branch  2\n  {HERE}.leaf  3\n{HERE}.again  4\n  {HERE}.leaf  4"
-    assert tree.to_text(rules=[Prune("*.body", "splice")]) == spliced
-    dropped = f"{HERE}.body  1\n  {HERE}.branch  2\n    {HERE}.leaf  3"
-    assert tree.to_text(rules=[Prune("*.again", "drop")]) == dropped
-    kept = [Prune("*.again", "keep"), Prune("*.again", "drop")]
-    assert tree.to_text(rules=kept) == TEXT
-    assert tree.to_text(rules=[Prune("*", "drop")]) == ""
-
-
-def test_a_marker_cuts_off_what_is_above() -> None:
-    """Whether it was on the stack before or not; where there is none, nothing is cut."""
-    tree = tree_of(body)
-    assert tree.to_text(marker="*.branch") == f"{HERE}.leaf  3"
-    assert tree.to_text(marker="*.tracing.trace") == TEXT
-    assert tree.to_text(marker="*.tree_of").startswith("tests.unit.tracing.trace  (running)\n")
-    assert tree.to_text(marker="no.such") == TEXT
 
 
 def test_patterns() -> None:

@@ -8,6 +8,8 @@ import sys
 import zlib
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,8 +17,11 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.session.findings import Findings
+from pytest_instrcount.session.xdist.controller import Controller
 from pytest_instrcount.session.xdist.environment import describe_context, restore_context
-from pytest_instrcount.session.xdist.messages import pack, unpack
+from pytest_instrcount.session.xdist.messages import HANDED_ON, pack, unpack
+from pytest_instrcount.session.xdist.worker import SentFindings
 
 MEASUREMENT = Measurement(
     "test_x.py::test_a[\udc80]",
@@ -45,11 +50,26 @@ def test_a_measurement_arrives_as_it_was() -> None:
 def test_what_a_benchmark_says_of_itself_arrives() -> None:
     """Whatever the test put there: JSON's terms are no class of their own."""
     said = plain_info({"size": 3, "path": Path("a"), 1: (None, 0.5, {2})})
-    assert unpack(pack("extra-info", "test_x.py::test_a", said))[-1] == {
+    assert unpack(pack("set_extra_info", "test_x.py::test_a", said))[-1] == {
         "size": 3,
         "path": repr(Path("a")),
         "1": [None, 0.5, "{2}"],
     }
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_what_a_worker_is_told_the_controller_is_told(name: str) -> None:
+    """By the same method, with the same words."""
+    sent: list[Any] = []
+    told: list[Any] = []
+    nothing: Any = None
+    worker = SentFindings(nothing, nothing, nothing, nothing, send=lambda *said: sent.append(said))
+    getattr(worker, name)("test_x.py::test_a", 1)
+    ((kind, *said),) = sent
+    findings = SimpleNamespace(**{name: lambda *said: told.append(said)})
+    Controller._takers[kind](SimpleNamespace(_findings=findings), "gw0", *said)
+    assert told == [("test_x.py::test_a", 1)]
+    assert hasattr(Findings, name)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ from typing import Any
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, resume_counts
 
 SOURCE = (
     "def f(a, *b, c=1, **d):\n    return [x for x in a if x] or {k: v for k, v in d.items()}\n" * 5
@@ -286,7 +286,7 @@ def counts_of(name: str, backend: str) -> dict[str, int]:
         gc.enable()
     tree = Tree(columns)
     assert broken_invariants(tree.columns) == ()
-    resumes = {f"{key} resumed": number for key, number in tree.resume_counts().items()}
+    resumes = {f"{key} resumed": number for key, number in resume_counts(tree).items()}
     return tree.call_counts() | resumes
 
 

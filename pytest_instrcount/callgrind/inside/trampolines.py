@@ -209,26 +209,26 @@ def _changed(before: tuple[int, ...], after: tuple[int, ...]) -> int:
     return found[0] * _WORD
 
 
-def _stub(default: int) -> bytes:
-    """Machine code that calls the evaluation loop with its own arguments: 32 bytes."""
-    code = (
-        b"\x48\x83\xec\x08"  #                          sub  rsp, 8
-        b"\x48\xb8"
-        + struct.pack("<Q", default)  #   mov  rax, default
-        + b"\xff\xd0"  #                                  call rax
-        b"\x48\x83\xc4\x08\xc3"  #                      add  rsp, 8;  ret
-    )
-    return code.ljust(_STUB_BYTES, b"\x90")
+_ENTER = b"\x48\x83\xec\x08"  #                             sub  rsp, 8
 
 
-def _evaluator(default: int, offset: int, index: int) -> bytes:
-    """Machine code of the hook: calls the stub of a frame's code, or else the loop itself."""
-    tail = (
+def _tail(default: int) -> bytes:
+    """Machine code that calls the evaluation loop, behind ``_ENTER``, and returns."""
+    return (
         b"\x48\xb8"
         + struct.pack("<Q", default)  #   mov  rax, default
         + b"\xff\xd0"  #                            call: call rax
         b"\x48\x83\xc4\x08\xc3"  #                      add  rsp, 8;  ret
     )
+
+
+def _stub(default: int) -> bytes:
+    """Machine code that calls the evaluation loop with its own arguments: 32 bytes."""
+    return (_ENTER + _tail(default)).ljust(_STUB_BYTES, b"\x90")
+
+
+def _evaluator(default: int, offset: int, index: int) -> bytes:
+    """Machine code of the hook: calls the stub of a frame's code, or else the loop itself."""
     extra = _WORD * (1 + index)
     load = b"\x48\x8b\x80" + struct.pack("<i", extra)  #  mov  rax, [rax + extra]
     test = b"\x48\x85\xc0"  #                             test rax, rax
@@ -240,13 +240,13 @@ def _evaluator(default: int, offset: int, index: int) -> bytes:
     after_null = size + to_tail_size + after_size
     to_tail_null = b"\x74" + struct.pack("<b", len(after_null))  # jz tail
     return (
-        b"\x48\x83\xec\x08"  #                          sub  rsp, 8
-        b"\x48\x8b\x46"
+        _ENTER
+        + b"\x48\x8b\x46"
         + struct.pack("<b", _F_CODE)  #  mov rax, [rsi + f_code]
         + b"\x48\x8b\x80"
         + struct.pack("<i", offset)  # mov rax, [rax + co_extra]
         + test
         + to_tail_null
         + after_null
-        + tail
+        + _tail(default)
     )

@@ -13,6 +13,7 @@ from pytest_instrcount.cli.doctor.check import Check, State
 from pytest_instrcount.cli.doctor.hints import find_hints
 from pytest_instrcount.cli.doctor.project import Collected
 from pytest_instrcount.cli.doctor.trials import Counts, Outcome, Trial, Trials
+from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.counts.profile import NOTHING, Profile
 from pytest_instrcount.report.words import count, percent
 
@@ -252,16 +253,9 @@ def raw_growth(first: Profile, now: Profile) -> Fraction:
     return Fraction(now.total, first.total) - 1 if first.total else Fraction(0)
 
 
-def moved_names(first: Profile, now: Profile) -> list[str]:
-    """The functions whose own counts differ, the largest difference first."""
-    names = first.rows.keys() | now.rows.keys()
-    moved = {n: now.rows.get(n, NOTHING).ir - first.rows.get(n, NOTHING).ir for n in names}
-    return sorted((n for n in moved if moved[n]), key=lambda n: (-abs(moved[n]), n))
-
-
 def moved_functions(first: Profile, now: Profile) -> Iterator[str]:
     """A line for each of the functions that moved most: by how many instructions, and which."""
-    for name in moved_names(first, now)[:MOST_FUNCTIONS]:
+    for name in differing_functions(first, now)[:MOST_FUNCTIONS]:
         moved = now.rows.get(name, NOTHING).ir - first.rows.get(name, NOTHING).ir
         yield f"{moved:+,}".rjust(12) + f"  {name}"
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
@@ -125,6 +126,17 @@ def printable(text: str) -> str:
     a\x1b[31m\n\u4e2dé
     """
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> named(["t.py::a", "t.py::b", "t.py::c", "t.py::d"])
+    't.py::a, t.py::b, t.py::c and 1 more'
+    """
+    shown = ", ".join(map(printable, names[:most]))
+    more = len(names) - most
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _harmless(char: str) -> bool:

@@ -7,33 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows
-from pytest_instrcount.counts.measurement import Measurement, per_call
+from pytest_instrcount.counts.measurement import Counted, Measurement, per_call
 from pytest_instrcount.counts.noise import Noise, find_noise
-from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.store.ledger import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Counted):
     """A stored count: what `Measurement` was once, small rows folded, with its environment."""
 
-    #: pytest's id of the test
-    nodeid: str
-    #: instructions over all counted calls
-    total_ir: int
-    #: how many calls were counted, 1 or more
-    calls: int
-    #: how many calls ran before, uncounted
-    warmup: int
-    #: "fork" or "process"
-    isolation: str
-    #: function name -> self count and calls, over all counted calls
-    rows: Mapping[str, Row]
     #: fact -> value; a baseline is comparable only where all of them are the same
     environment: Mapping[str, str]
-    #: distribution name -> version
-    packages: Mapping[str, str]
     #: None where there are no layouts of memory: then the raw count is compared
     denoised: Denoised | None = None
     #: function name -> instructions with all that it called, over all counted calls; of the names in
@@ -45,11 +30,6 @@ class Baseline:
     python: CallTree | None = None
     #: why it was changed, the newest last; bounded
     ledger: tuple[Entry, ...] = ()
-
-    @property
-    def ir(self) -> int:
-        """Instructions per call, rounded half up."""
-        return per_call(self.total_ir, self.calls)
 
     @property
     def compared_ir(self) -> int:

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import Base
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named, printable
 from pytest_instrcount.session.against.git import Repository
 from pytest_instrcount.session.against.origins import built_in_place, packages_of
 
@@ -36,7 +36,9 @@ class Checkout:
         generated = self._copy_generated()
         if not generated:
             return []
-        return [f"git ignores {_some(generated)}: {self._base} was measured with yours"]
+        return [
+            f"git ignores {named(generated, _MOST_NAMES)}: {self._base} was measured with yours"
+        ]
 
     def packages(self) -> list[str]:
         """Names of what the project installs at the commit."""
@@ -71,7 +73,7 @@ class Checkout:
         if missing:
             raise InstrcountError(
                 "against-compiled",
-                f"{_some(missing)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
+                f"{named(missing, _MOST_NAMES)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
                 f"{self._base}",
                 "pytest --instrcount-against=REF -o "
                 "instrcount_against_build='python setup.py build_ext --inplace'    (or what "
@@ -100,12 +102,6 @@ class Checkout:
                 f"{tail_of(log)}",
                 "change instrcount_against_build, or choose a commit that it builds",
             )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def tail_of(log: Path) -> str:

@@ -34,6 +34,7 @@ from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.xdist.environment import describe_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
+    HANDED_ON,
     LAUNCH_CONTEXT,
     SYS_PATH,
     Hello,
@@ -65,6 +66,10 @@ def start_controller(config: pytest.Config, settings: Settings, sys_path: Sequen
 def _is_here(spec: str) -> bool:
     """True if a worker runs this very Python: "popen", "2*popen"."""
     return spec.rpartition("*")[2].split("//") == ["popen"]
+
+
+def _taking(name: str) -> Callable[..., None]:
+    return lambda self, _, *said: getattr(self._findings, name)(*said)
 
 
 @dataclass(slots=True, eq=False)
@@ -202,17 +207,9 @@ class Controller:
         "started": _started,
         "counted": _counted,
         "settled": _settled,
-        "failed": lambda self, _, *said: self._findings.fail(*said),
-        "remark": lambda self, _, *said: self._findings.remark(*said),
-        "left": lambda self, _, *said: self._findings.leave(*said),
         "kept": lambda self, _, *said: self._findings.keeper.keep(*said),
-        "tree": lambda self, _, *said: self._findings.attribute(*said),
-        "calls": lambda self, _, count: self._findings.rule_calls(count),
-        "calls-failed": lambda self, _, *said: self._findings.fail_calls(*said),
-        "group": lambda self, _, *said: self._findings.set_group(*said),
-        "extra-info": lambda self, _, *said: self._findings.set_extra_info(*said),
-        "note": lambda self, _, line: self._findings.note(line),
         "account": _account,
+        **{name: _taking(name) for name in ("fail", *HANDED_ON)},
     }
 
     # The run.

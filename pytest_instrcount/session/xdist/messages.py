@@ -29,6 +29,12 @@ CHANNEL = "instrcount_channel"
 SYS_PATH = "instrcount_sys_path"
 LAUNCH_CONTEXT = "instrcount_launch_context"
 
+#: Messages that are methods of `Findings`: what a worker is told by them, the controller is to be told.
+HANDED_ON = (
+    *("leave", "remark", "attribute", "rule_calls", "fail_calls"),
+    *("set_group", "set_extra_info", "note"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:

@@ -15,10 +15,8 @@ from pytest_instrcount.config.compat import keep_nodeid
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import MISTAKES
 from pytest_instrcount.counts.measurement import Measurement
-from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.trace.settings import load_trace_settings
-from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing, Store, found_in
@@ -29,10 +27,10 @@ from pytest_instrcount.session.measure import Counting
 from pytest_instrcount.session.profiles import Keeper, joined_dumps
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.timings import Accounting, start_account
-from pytest_instrcount.session.uncompared import Left
 from pytest_instrcount.session.xdist.environment import restore_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
+    HANDED_ON,
     LAUNCH_CONTEXT,
     SYS_PATH,
     Hello,
@@ -127,7 +125,7 @@ class MailedStore(Store):
 
 @dataclass(slots=True)
 class SentFindings(Findings):
-    """Sends all that is found, at once: a worker can be killed."""
+    """Sends all that is found, at once: a worker can be killed. Of `HANDED_ON` it does no more."""
 
     send: Send = field(kw_only=True)
     keeps: bool = False
@@ -135,15 +133,7 @@ class SentFindings(Findings):
     def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
         """As ever, and send it."""
         Findings.fail(self, nodeid, limit, reason)
-        self.send("failed", nodeid, limit, reason)
-
-    def leave(self, nodeid: str, left: Left) -> None:
-        """Send the reason."""
-        self.send("left", nodeid, left)
-
-    def remark(self, nodeid: str, remarks: Sequence[str]) -> None:
-        """Send them."""
-        self.send("remark", nodeid, tuple(remarks))
+        self.send("fail", nodeid, limit, reason)
 
     def rule(self, measurement: Measurement, limit: Limit, allocs: Limit | None) -> TestResult:
         """As ever, and send it."""
@@ -156,29 +146,16 @@ class SentFindings(Findings):
         if data is not None:
             self.send("kept", nodeid, data)
 
-    def attribute(self, nodeid: str, tree: CallTree) -> None:
-        """Send the tree."""
-        self.send("tree", nodeid, tree)
 
-    def rule_calls(self, count: TracedCount) -> None:
-        """Send the table."""
-        self.send("calls", count)
+def _sending(name: str) -> Callable[..., None]:
+    def send(self: SentFindings, *said: object) -> None:
+        self.send(name, *said)
 
-    def fail_calls(self, nodeid: str, limit: Limit, reason: str) -> None:
-        """Send the reason."""
-        self.send("calls-failed", nodeid, limit, reason)
+    return send
 
-    def set_group(self, nodeid: str, group: str) -> None:
-        """Send the group."""
-        self.send("group", nodeid, group)
 
-    def set_extra_info(self, nodeid: str, extra_info: dict[str, Any]) -> None:
-        """Send what a benchmark says of itself."""
-        self.send("extra-info", nodeid, extra_info)
-
-    def note(self, line: str) -> None:
-        """Send the note."""
-        self.send("note", line)
+for _name in HANDED_ON:
+    setattr(SentFindings, _name, _sending(_name))
 
 
 class Worker:

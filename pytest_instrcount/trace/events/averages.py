@@ -6,9 +6,9 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEventAvg, Source
 from pytest_instrcount.trace.events.table import Tabled
+from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.sums import Stacks
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
 
@@ -78,9 +78,9 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
     timeline, self_ns, self_memory = events.timeline, events.self_ns, events.self_memory
     recorded, details = timeline.recorded, timeline.details
     if by_shapes and not recorded.shapes:
-        raise not_recorded("the shapes of arguments", "record_shapes=True")
+        raise not_recorded("the shapes of arguments were", "record_shapes=True")
     if stack_depth > 0 and not recorded.stack:
-        raise not_recorded("stacks", "with_stack=True")
+        raise not_recorded("stacks were", "with_stack=True")
     groups: defaultdict[Hashable, array[int]] = defaultdict(column)
     # per row whether no other row of its group encloses it
     outermost = bytearray(len(timeline))
@@ -114,19 +114,6 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
         )
 
     return AverageList(map(sum_of, groups.values()), recorded)
-
-
-def not_recorded(what: str, option: str) -> InstrcountError:
-    """The error for a question about what was not recorded.
-
-    >>> raise not_recorded("stacks", "with_stack=True")
-    Traceback (most recent call last):
-    pytest_instrcount.errors.InstrcountError: instrcount: stacks were not recorded [profile-not-recorded]
-      fix: profile(with_stack=True)
-    """
-    return InstrcountError(
-        "profile-not-recorded", f"{what} were not recorded", f"profile({option})"
-    )
 
 
 def _group(timeline: Timeline, *, by_shapes: bool, stack_depth: int) -> Callable[[int], Hashable]:

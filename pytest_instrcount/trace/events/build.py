@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import add
 
-from pytest_instrcount.trace.columns import Columns, Flag, Folded
+from pytest_instrcount.trace.columns import Columns, Flag, Folded, reordered
 from pytest_instrcount.trace.ranges.event import (
     START_MARK,
     STOP_MARK,
@@ -28,7 +28,10 @@ from pytest_instrcount.trace.timeline import (
     column,
     printable,
 )
-from pytest_instrcount.trace.weave import Span, reordered, weave
+from pytest_instrcount.trace.weave import Span, weave
+
+#: The bit is ASYNC's in a timeline, and so in its files.
+_WITHOUT_FINALIZER = int(Flag.FINALIZER) - 1
 
 
 def build_timeline(
@@ -71,7 +74,7 @@ def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
         start=columns.start,
         end=columns.end,
         track=columns.thread,
-        flags=columns.flags,
+        flags=column(map(_WITHOUT_FINALIZER.__and__, columns.flags)),
         details={
             row: Detail(module=printable(f"{found.cls} #{found.number}"))
             for row, found in columns.objects.items()

@@ -78,7 +78,7 @@ class FunctionEvent:
 
     @property
     def kind(self) -> str:
-        """One of "python", "c", "type" and "range"."""
+        """One of "python", "c" and "range"."""
         return self.label.kind
 
     @property

@@ -10,6 +10,7 @@ from tabulate import tabulate
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
+from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.timeline import Recorded, printable
 
 #: What a table can be sorted by.
@@ -72,9 +73,7 @@ def render_table(
     """
     memory = layout.sort_by is not None and "memory" in layout.sort_by
     if memory and not recorded.memory:
-        raise InstrcountError(
-            "profile-not-recorded", "memory was not recorded", "profile(profile_memory=True)"
-        )
+        raise not_recorded("memory was", "profile_memory=True")
     if not rows:
         return "no events were recorded"
     shown = _chosen(rows, layout)

@@ -1,4 +1,4 @@
-"""Limits for the size of exported files."""
+"""Limits for the size of exported files, and the errors for what there is nothing of."""
 
 from __future__ import annotations
 
@@ -82,3 +82,14 @@ def nothing_to_export(why: str) -> InstrcountError:
         f"{why}, so there is nothing to export",
         "call the code within the profile's with-block, with enabled=True",
     )
+
+
+def not_recorded(what: str, option: str) -> InstrcountError:
+    """The error for a question about what was not recorded.
+
+    >>> raise not_recorded("stacks were", "with_stack=True")
+    Traceback (most recent call last):
+    pytest_instrcount.errors.InstrcountError: instrcount: stacks were not recorded [profile-not-recorded]
+      fix: profile(with_stack=True)
+    """
+    return InstrcountError("profile-not-recorded", f"{what} not recorded", f"profile({option})")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.export.bounds import nothing_to_export
+from pytest_instrcount.trace.export.bounds import not_recorded, nothing_to_export
 from pytest_instrcount.trace.sums import self_memory, self_times
 from pytest_instrcount.trace.timeline import Timeline, column, printable
 
@@ -82,9 +82,7 @@ def _weights(timeline: Timeline, weight: Weight) -> list[int]:
         return [timeline.calls(row) for row in rows]
     if weight == "bytes":
         if not timeline.recorded.memory:
-            raise InstrcountError(
-                "profile-not-recorded", "memory was not recorded", "profile(profile_memory=True)"
-            )
+            raise not_recorded("memory was", "profile_memory=True")
         memory = self_memory(timeline)
         return [memory.get(row, 0) for row in rows]
     raise InstrcountError(

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.files import writing
-from pytest_instrcount.trace.export.bounds import Bounds, nothing_to_export
+from pytest_instrcount.trace.export.bounds import Bounds, not_recorded, nothing_to_export
 from pytest_instrcount.trace.export.chrome import chrome_chunks
 from pytest_instrcount.trace.export.collapsed import Weight, collapsed_lines
 from pytest_instrcount.trace.export.plain import plain_chunks
@@ -80,9 +80,7 @@ class Exporter:
             )
         timeline = self._filled()
         if not timeline.recorded.stack:
-            raise InstrcountError(
-                "profile-not-recorded", "stacks were not recorded", "profile(with_stack=True)"
-            )
+            raise not_recorded("stacks were", "with_stack=True")
         write_chunks(path, collapsed_lines(timeline, _METRICS[metric], locations=True))
 
     def export_collapsed(self, path: str | os.PathLike[str], weight: Weight = "self") -> None:
