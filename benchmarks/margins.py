@@ -25,10 +25,11 @@ from tabulate import tabulate
 from truth import KEPT
 
 import pytest_instrcount.counts.denoised as denoised
+from pytest_instrcount.counts.growth import grown
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.profile import Profile
 
-NUMBERS = (3, 4, 5)
+NUMBERS = (2, 3, 4, 5)
 MARGINS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))
 #: How many layouts are held against the baseline, one after the other; then all others.
 STAGES = (1, 4)
@@ -53,8 +54,8 @@ def moves(
     others, found = picked[number:], list[Fraction]()
     for stage in (*STAGES, len(others)):
         new = denoised.denoise_layouts(others[:stage], noise)
-        grown = denoised.grown(old, calls, new, calls, margin)
-        found.append(grown.total * calls / old.mean)
+        change = grown(old, calls, new, calls, margin)
+        found.append(change.total * calls / old.mean)
         if not found[-1]:
             break
     every = tuple(map(sum, zip(*old.kinds.values()))) or (0,)
