@@ -169,6 +169,16 @@ def test_nothing_moved(other: Other, project: Project) -> None:
     assert not project.valgrind.blaming
 
 
+def test_the_commit_that_is_checked_out(other: Other, project: Project) -> None:
+    """As on a push to the branch that is named: the gate cannot fail, and says so."""
+    note = "*HEAD (*) is what is checked out here, unchanged: no test can differ*"
+    against(project).stdout.fnmatch_lines([note])
+    project.write(SUITE + "\n# changed\n")
+    against(project).stdout.no_fnmatch_line(note)
+    commit(project)
+    project.run("--instrcount-against=HEAD~1").stdout.no_fnmatch_line("*no test can differ*")
+
+
 def test_moved_within_its_limit(other: Other, project: Project) -> None:
     """The limit of each test says what is looked at again."""
     project.valgrind.costs = {"test_a": 10_040, "test_b": 10_400}

@@ -33,12 +33,13 @@ class Checkout:
         """Check the commit out; returns what is to be said of it."""
         self._repository.check_out(self._base.commit, self._tree)
         self._there = self._repository.files_of(self._base.commit)
-        generated = self._copy_generated()
-        if not generated:
-            return []
-        return [
-            f"git ignores {named(generated, _MOST_NAMES)}: {self._base} was measured with yours"
-        ]
+        notes = []
+        if self._repository.is_at(self._base.commit):
+            notes.append(f"{self._base} is what is checked out here, unchanged: no test can differ")
+        if generated := self._copy_generated():
+            names = named(generated, _MOST_NAMES)
+            notes.append(f"git ignores {names}: {self._base} was measured with yours")
+        return notes
 
     def packages(self) -> list[str]:
         """Names of what the project installs at the commit."""

@@ -83,6 +83,12 @@ class Repository:
         words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         return self._named(*words)
 
+    def is_at(self, commit: str) -> bool:
+        """True if the work tree has this commit's files, without a change."""
+        return self._lines("rev-parse", "HEAD") == [commit] and not self._named(
+            "status", "--porcelain", "-z", commit=commit
+        )
+
     def files_of(self, commit: str) -> list[str]:
         """Files of a commit."""
         return self._named("ls-tree", "-r", "-z", "--name-only", commit, commit=commit)
