@@ -24,7 +24,13 @@ from pytest_instrcount.report.words import percent
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.answers import collector_paused, measurement_of
 from pytest_instrcount.session.findings import Findings
-from pytest_instrcount.session.uncompared import Left, outcome_of, run_natively, why_skipped
+from pytest_instrcount.session.uncompared import (
+    Left,
+    is_tolerated,
+    outcome_of,
+    run_natively,
+    why_skipped,
+)
 
 #: The slug of an error with a test that has no count.
 _NOT_MEASURED = "not-measured"
@@ -47,18 +53,15 @@ class Outcomes:
             return None
         reports = replay.load_reports(self._config, answer)
         replay.repeat_warnings(self._config, answer["warnings"])
-        group = answer["group"] or group_of(item)
-        if group is not None:
-            self._findings.set_group(item.nodeid, group)
-        if answer["extra_info"]:
-            self._findings.set_extra_info(item.nodeid, answer["extra_info"])
-        self._findings.remark(item.nodeid, _remarks_of(answer))
+        self._note_said(item, answer)
         properties: list[tuple[str, object]] = []
         skipped = None
         if answer["unused"]:
             why = "never calls benchmark, so nothing was measured"
             self._findings.note(f"{item.nodeid}: {why}")
             self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
+        elif is_tolerated(reports, item.nodeid, self._findings):
+            self._findings.leave(item.nodeid, Left(None))
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
         elif replay.passed(reports) and "ended" not in answer:
             text, slug = _problem_of(answer), _NOT_MEASURED
@@ -78,6 +81,15 @@ class Outcomes:
         replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(answer)
         return skipped
+
+    def _note_said(self, item: pytest.Item, answer: Answer) -> None:
+        """What the test says of itself, whatever becomes of it."""
+        group = answer["group"] or group_of(item)
+        if group is not None:
+            self._findings.set_group(item.nodeid, group)
+        if answer["extra_info"]:
+            self._findings.set_extra_info(item.nodeid, answer["extra_info"])
+        self._findings.remark(item.nodeid, _remarks_of(answer))
 
     def _report_problem(self, item: pytest.Item, chosen: Settings, problem: Problem) -> None:
         self._findings.fail(item.nodeid, chosen.max_delta, problem.why.partition("\n")[0])

@@ -41,6 +41,12 @@ def outcome_of(reports: Sequence[Any]) -> str:
     return "passed" if replay.passed(list(reports)) else "skipped"
 
 
+def is_tolerated(reports: Sequence[Any], nodeid: str, findings: Findings) -> bool:
+    """True if a test was expected to fail, has passed, and has no baseline: that is pytest's to report."""
+    unexpected = any(report.passed and hasattr(report, "wasxfail") for report in reports)
+    return unexpected and isinstance(findings.rulings.baseline(nodeid), Missing)
+
+
 def why_skipped(reports: Sequence[Any]) -> str:
     """The reason of a skipped test."""
     for report in reports:

@@ -347,9 +347,7 @@ class TestChild:
     # The answer.
 
     def _result(self) -> Answer:
-        passed = len(self._reports) == 3 and all(
-            report.passed and not hasattr(report, "wasxfail") for report in self._reports
-        )
+        passed = len(self._reports) == 3 and all(report.passed for report in self._reports)
         problem = ""
         benchmark = self._item.stash.get(BENCHMARK, None)
         fixture, unused = self._fixture, False

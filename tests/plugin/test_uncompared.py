@@ -133,7 +133,10 @@ def test_an_expected_failure_under_valgrind_alone(
         ("instrcount\ndef test_b", "instrcount\n@pytest.mark.skip(reason='today')\ndef test_b"),
         ("test_b(): pass", "test_b(): pytest.skip('today')"),
         ("test_b(): pass", "test_b(): pytest.xfail('today')"),
-        ("instrcount\ndef test_b", "instrcount\n@pytest.mark.xfail\ndef test_b"),
+        (
+            "instrcount\ndef test_b(): pass",
+            "instrcount\n@pytest.mark.xfail\ndef test_b(): assert 0",
+        ),
     ],
 )
 def test_skipped_natively_too(
@@ -146,6 +149,21 @@ def test_skipped_natively_too(
     assert result.ret == pytest.ExitCode.OK
     joined = " ".join(map(str.strip, result.stdout.lines))
     assert "1 test with a baseline was skipped or expected to fail: test_it.py::test_b" in joined
+
+
+def test_expected_to_fail_and_passed(project: Project) -> None:
+    """It ran as before the marker came, and is compared; without a baseline it is pytest's to report."""
+    marked = SUITE.replace("instrcount\ndef test_b", "instrcount\n@pytest.mark.xfail\ndef test_b")
+    project.write(marked)
+    project.update().assert_outcomes(passed=1, xpassed=1)
+    assert project.verdicts() == {"test_a": "unchanged"}
+    project.write(SUITE)
+    project.update()
+    project.write(marked)
+    project.valgrind.costs = {"test_b": 12_000}
+    result = project.measure()
+    result.assert_outcomes(passed=1, xpassed=1, failed=1)
+    assert project.verdicts() == {"test_a": "unchanged", "test_b": "regressed"}
 
 
 def test_a_test_that_another_plugin_runs(suite: Project, in_ci: Callable[[], None]) -> None:

@@ -256,7 +256,7 @@ class TestChild:
             self._present_failure()
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
-        return bool(report.passed) and not hasattr(report, "wasxfail")
+        return bool(report.passed)
 
     def _finish(self, item: Any) -> None:
         """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""

@@ -29,7 +29,7 @@ from pytest_instrcount.session import replay
 from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.teardown import finalise, noting_interruption
-from pytest_instrcount.session.uncompared import Left
+from pytest_instrcount.session.uncompared import Left, is_tolerated
 
 #: What is counted, in the header, tables and reports.
 UNIT = "bytecodes"
@@ -198,7 +198,7 @@ class BytecodeRun:
         reports: list[Any],
     ) -> tuple[str, list[tuple[str, object]]]:
         """The error text for a test without a count, or else its properties for JUnit."""
-        if not replay.passed(reports):
+        if not replay.passed(reports) or is_tolerated(reports, item.nodeid, self._findings):
             self._findings.leave(item.nodeid, Left(None))  # natively: pytest reports it
             return "", []  # a test that failed or was skipped gets no verdict
         benchmark = item.stash.get(BENCHMARK, None)
