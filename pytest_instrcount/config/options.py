@@ -51,6 +51,11 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
+def wants_debugger(config: pytest.Config) -> bool:
+    """True for --pdb and --trace: tests run in this process then. ``-p no:debugging`` knows neither."""
+    return bool(config.getoption("usepdb", False) or config.getoption("trace", False))
+
+
 def is_switched_on(config: pytest.Config) -> bool:
     """True if the ini setting says to measure. Raises pytest.UsageError for what is no yes or no."""
     return _switch(config, "instrcount", "pytest -o instrcount=true")

@@ -13,6 +13,7 @@ import pytest
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
+from pytest_instrcount.config.options import wants_debugger
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError
@@ -75,7 +76,7 @@ class Counting:
         self._prepare = prepare
         self._ready = ready
         self._jobs = jobs or facts.core_count()
-        self._native = bool(config.option.usepdb or config.option.trace)
+        self._native = wants_debugger(config)
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
         self._numbers: dict[str, int] = {}

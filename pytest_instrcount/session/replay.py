@@ -66,9 +66,9 @@ def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, obje
 def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:
     """Print what pytest would have shown at once: fixtures under --setup-show, output under -s."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
-    if config.option.setupshow and shown and reporter is not None:
+    if config.getoption("setupshow", False) and shown and reporter is not None:
         reporter.write(shown)
-    if config.option.capture != "no":
+    if config.getoption("capture", "no") != "no":
         return
     # each report has the sections of those before it
     for title, text in max((report.sections for report in reports), key=len, default=()):

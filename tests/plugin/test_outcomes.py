@@ -187,3 +187,12 @@ def test_incomparable_is_no_comparison(project: Project, monkeypatch: pytest.Mon
     assert project.measure().ret == pytest.ExitCode.TESTS_FAILED
     args = "--instrcount-incomparable=warn"
     assert project.measure(args).ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("plugin", ["capture", "debugging", "setuponly", "setupplan", "logging"])
+def test_without_one_of_pytests_own_plugins(project: Project, plugin: str) -> None:
+    """Its options are not there then."""
+    project.write(COUNTED)
+    result = project.measure("-p", f"no:{plugin}", "-k", "not teardown")
+    assert "INTERNALERROR" not in result.stdout.str()
+    result.assert_outcomes(failed=1, skipped=1, xfailed=1, xpassed=1)
