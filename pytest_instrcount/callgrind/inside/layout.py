@@ -12,12 +12,13 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
-from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
 #: So much of each size is taken before a test: some pools of pymalloc (CPython 3.11 and later).
 _POOLS, _POOL_BYTES = 4, 16_384
+#: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
+_ENTRIES, _VERSIONS = 4096, 900
 #: Sizes of objects that are as large as names are, and how many are made of each.
 _NAMES, _NAMED = (48, 64, 80), 20_000
 
@@ -42,28 +43,20 @@ def disturb(layout: int) -> None:
 
 
 def renew_versions(layout: int) -> None:
-    """Have every type get a new version tag, in another order in each layout.
+    """Have every type get a new version tag when it is next used, from another first one in each layout.
 
     The cache of methods is indexed by these tags. Types that were used before the layouts part would
-    share a place in all of them or in none. In the usual layout types get their tags as they are used.
+    share a place in all of them or in none.
     """
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(object))
-    if layout:
-        kinds = [*_subclasses(object, {object})]
-        random.Random(layout).shuffle(kinds)
-        for kind in kinds:
-            type.__getattribute__(
-                kind, "mro"
-            )  # looks into the type first, which takes a tag for that
-
-
-def _subclasses(kind: type, known: set[type]) -> Iterator[type]:
-    yield kind
-    each: type
-    for each in type.__subclasses__(kind):
-        if each not in known:
-            known.add(each)
-            yield from _subclasses(each, known)
+    left = random.Random(layout).randrange(_ENTRIES) if layout else 0
+    while left:
+        kind: Any = type("Kind", (), {})
+        used = min(left, _VERSIONS)
+        for number in range(used):
+            kind.value = number
+            _ = kind.value
+        left -= used
 
 
 def settle(layout: int) -> None:
@@ -104,9 +97,14 @@ def _part_names(pick: random.Random) -> None:
     every layout, and a test would find two of its names in one place in all layouts or in none.
     """
     for size in _NAMES:
-        made = [*map(b"-".ljust, repeat(size - sys.getsizeof(b""), _NAMED))]
-        del made[:: pick.randrange(2, 6)]
-        del made[:: pick.randrange(3, 9)]
+        length = size - sys.getsizeof(b"")
+        # one block that glibc maps by itself, and no other: it is to leave no room in the heap
+        made: list[Any] = [None] * _NAMED
+        for number in range(_NAMED):
+            made[number] = b"-".ljust(length)
+        for step in (pick.randrange(2, 6), pick.randrange(7, 12)):
+            for number in range(0, _NAMED, step):
+                made[number] = None
         _kept.append(made)
 
 
