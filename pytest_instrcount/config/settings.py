@@ -34,6 +34,7 @@ from pytest_instrcount.config.options import (
     MISSING,
     POLICIES,
     in_ci,
+    wants_debugger,
 )
 from pytest_instrcount.config.outputs import read_outputs
 from pytest_instrcount.config.stash import CI
@@ -145,8 +146,7 @@ def load_settings(config: pytest.Config) -> Settings:
         ci=config.stash.get(CI, in_ci(os.environ)),
         allow=_allowed(config, given.mistakes),
     )
-    natively = [name for name in ("usepdb", "trace") if getattr(config.option, name, False)]
-    if natively and settings.active and settings.strict:
+    if wants_debugger(config) and settings.active and settings.strict:
         given.mistakes.append("--pdb, --trace: nothing is measured with them, and CI is set")
     given.raise_mistakes()
     return settings

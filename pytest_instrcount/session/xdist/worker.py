@@ -30,7 +30,6 @@ from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.xdist.environment import restore_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
-    HANDED_ON,
     LAUNCH_CONTEXT,
     SYS_PATH,
     Hello,
@@ -123,9 +122,16 @@ class MailedStore(Store):
         return ()
 
 
+def _sending(name: str) -> Callable[..., None]:
+    def send(self: SentFindings, *said: object) -> None:
+        self.send(name, *said)
+
+    return send
+
+
 @dataclass(slots=True)
 class SentFindings(Findings):
-    """Sends all that is found, at once: a worker can be killed. Of `HANDED_ON` it does no more."""
+    """Sends all that is found, at once: a worker can be killed. What is in `HANDED_ON` is only sent."""
 
     send: Send = field(kw_only=True)
     keeps: bool = False
@@ -146,16 +152,14 @@ class SentFindings(Findings):
         if data is not None:
             self.send("kept", nodeid, data)
 
-
-def _sending(name: str) -> Callable[..., None]:
-    def send(self: SentFindings, *said: object) -> None:
-        self.send(name, *said)
-
-    return send
-
-
-for _name in HANDED_ON:
-    setattr(SentFindings, _name, _sending(_name))
+    leave = _sending("leave")
+    remark = _sending("remark")
+    attribute = _sending("attribute")
+    rule_calls = _sending("rule_calls")
+    fail_calls = _sending("fail_calls")
+    set_group = _sending("set_group")
+    set_extra_info = _sending("set_extra_info")
+    note = _sending("note")
 
 
 class Worker:
