@@ -20,6 +20,7 @@ LET_THROUGH = (
     "PYTEST_PLUGINS",
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
     "VIRTUAL_ENV",
+    "PYTHON_JIT",
 )
 
 #: The same everywhere. One thread and one arena: a count must not depend on the number of cores.
@@ -124,7 +125,12 @@ def valgrind_command(
     ]
 
 
-def python_command(executable: str, package_folder: Path, plan: Path) -> list[str]:
-    """Python's part. ``-S``: site is run later, once the import system sees only importable names."""
+def python_command(
+    executable: str, package_folder: Path, plan: Path, options: Sequence[str] = ()
+) -> list[str]:
+    """Python's part, with options of its own.
+
+    ``-S``: site is run later, once the import system sees only importable names.
+    """
     bootstrap = package_folder / "callgrind" / "inside" / "bootstrap.py"
-    return [executable, "-S", str(bootstrap), str(plan)]
+    return [executable, *options, "-S", str(bootstrap), str(plan)]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import FIXED
+from pytest_instrcount.callgrind.interpreter import build_facts, check_build
 from pytest_instrcount.callgrind.requests import MACHINES
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.programs import run_program
@@ -29,8 +30,8 @@ _INSTALL = "sudo apt-get install valgrind    (dnf, zypper, pacman: the same pack
 def find_valgrind(name: str) -> tuple[str, str]:
     """Path and version ("3.19.0") of the valgrind to run.
 
-    Raises InstrcountError ``not-linux``, ``machine``, ``no-proc``, ``valgrind-missing``,
-    ``valgrind-broken``, or ``valgrind-old``.
+    Raises InstrcountError ``not-linux``, ``machine``, ``no-proc``, ``python-build``,
+    ``valgrind-missing``, ``valgrind-broken``, or ``valgrind-old``.
     """
     if sys.platform != "linux":
         raise InstrcountError(
@@ -50,6 +51,7 @@ def find_valgrind(name: str) -> tuple[str, str]:
             "Valgrind reads /proc, and there is none here",
             "mount -t proc proc /proc",
         )
+    check_build()
     path = shutil.which(name)
     if path is None:
         raise InstrcountError("valgrind-missing", f"there is no {name!r} to run", _INSTALL)
@@ -80,7 +82,9 @@ def python_version() -> str:
     return ".".join(map(str, sys.version_info[:3]))
 
 
-def environment_facts(valgrind_version: str, let_through: Sequence[str]) -> dict[str, str]:
+def environment_facts(
+    valgrind_version: str, let_through: Sequence[str], options_of_python: Sequence[str]
+) -> dict[str, str]:
     """Facts that two comparable measurements share, by name. Values of variables are not included."""
     return {
         "python": " ".join(sys.version.split()),
@@ -91,6 +95,7 @@ def environment_facts(valgrind_version: str, let_through: Sequence[str]) -> dict
         "hashseed": FIXED["PYTHONHASHSEED"],
         "let_through": shown_names(let_through),
         "protocol": PROTOCOL,
+        **build_facts(options_of_python),
     }
 
 

@@ -36,6 +36,8 @@ class ZygoteSetup:
     jobs: int
     #: more options for Valgrind
     options_of_valgrind: tuple[str, ...] = ()
+    #: with which Python is started
+    options_of_python: tuple[str, ...] = ()
     #: module of a finder for an editable install -> table -> what it is to hold
     editable: Mapping[str, Any] = field(default_factory=dict)
     #: the folder of this plugin, where ``sys_path`` may lead to another copy of it; else ""

@@ -89,7 +89,9 @@ class Zygote:
                 if setup.valgrind
                 else ()
             ),
-            *python_command(sys.executable, PACKAGE_FOLDER, Path("{plan}")),
+            *python_command(
+                sys.executable, PACKAGE_FOLDER, Path("{plan}"), setup.options_of_python
+            ),
         ]
         environment = dict(setup.environment)
         environment.pop("PYTHONPATH", None)

@@ -118,7 +118,9 @@ def rule_of(name: str) -> Rule | None:
 def runs_programs(name: str) -> bool:
     """True if a function's count is that of the Python code it runs: it is never noise as a whole.
 
+    So are the handlers of a tail-calling interpreter, and what a JIT has compiled.
+
     >>> runs_programs("ceval.c:_PyEval_EvalFrameDefault [libpython3]")
     True
     """
-    return ":_PyEval_EvalFrame" in name
+    return any(part in name for part in (":_PyEval_EvalFrame", ":_TAIL_CALL_", ":(trampoline)"))

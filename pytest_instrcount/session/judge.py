@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.callgrind.interpreter import dropped_options, untried_version
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
@@ -63,6 +64,10 @@ def register_gate(
         keeper.prepare()
         bundler.prepare()
     findings = find_with(config, settings, store, environment, keeper)
+    if untried := untried_version():
+        findings.note(untried)
+    for option in dropped_options():
+        findings.note(f"Python under Valgrind does not get {option}")
     reporter = Reporter(config, settings, findings, bundler, header)
     gate = Gate(config, settings, findings, Selection(config), bundler, reporter)
     config.pluginmanager.register(gate, "instrcount-gate")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pytest_instrcount.callgrind import facts
+from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.store.baseline import Store
@@ -31,7 +32,7 @@ def start_measuring(
     with as_usage_errors():
         valgrind, version = find_valgrind(config, settings)
     store, header = Store(settings.baseline_dir, own_key()), make_header(config, version)
-    environment = facts.environment_facts(version, settings.let_through)
+    environment = facts.environment_facts(version, settings.let_through, own_options())
     gate = register_gate(config, settings, store, environment, header, version)
     watch(gate.findings)
     config.pluginmanager.register(gate.selection, "instrcount-selection")

@@ -16,6 +16,7 @@ from pytest_instrcount.callgrind.inside.canonical import (
     canonical_options,
     presentation,
 )
+from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Zygote
@@ -35,11 +36,13 @@ class LaunchContext:
     #: the working folder
     folder: Path
     variables: Mapping[str, str]
+    #: with which Python was started
+    options_of_python: Sequence[str] = ()
 
     @classmethod
     def here(cls, config: pytest.Config, sys_path: Sequence[str]) -> LaunchContext:
         """Those of this process."""
-        return cls(sys_path, config.invocation_params.dir, os.environ)
+        return cls(sys_path, config.invocation_params.dir, os.environ, own_options())
 
 
 def start_zygote(
@@ -83,6 +86,7 @@ def start_zygote(
         jobs=jobs,
         options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
         editable=config.stash.get(EDITABLE, {}),
+        options_of_python=tuple(context.options_of_python),
         own_package=config.stash.get(OWN_PACKAGE, ""),
         layouts=layouts,
     )

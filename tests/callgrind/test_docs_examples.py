@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -95,12 +96,15 @@ def test_timers(block: Block, tmp_path: Path) -> None:
         text = f"from pytest_instrcount import Timer\nprint({text.rstrip()})\n"
     (tmp_path / "example.py").write_text(text)
     command = [sys.executable, "-Werror", "example.py"]
+    if 'language="c++"' in text and shutil.which(os.environ.get("CXX", "c++")) is None:
+        pytest.skip("no compiler of C++")
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     ran = re.search(r"number=(\d+)", text)
     assert ran is not None
     assert f"{ran[1]} runs, 1 thread\n" in ended.stdout
     for shown in blocks("output"):
         if shown.text.startswith("CallgrindStats\n") and "sorted" in text:
-            assert [*map(shape, ended.stdout.splitlines())] == [
-                *map(shape, shown.text.splitlines())
+            printed = [
+                *filter(lambda line: "without debug symbols" not in line, ended.stdout.splitlines())
             ]
+            assert [*map(shape, printed)] == [*map(shape, shown.text.splitlines())]

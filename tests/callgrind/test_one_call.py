@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -57,7 +58,8 @@ def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: 
     result.assert_outcomes(passed=4)
     counts = [tests[f"test_it.py::test_once[{n}]"]["ir"] for n in (99, 999, 9999)]
     assert 8 < counts[1] / counts[0] < 14
-    assert 9 < counts[2] / counts[1] < 12
+    # numbers below 1,024 need not be made, from 3.15 on
+    assert 9 < counts[2] / counts[1] < (12 if sys.version_info < (3, 15) else 15)
     assert tests["test_it.py::test_children"]["remarks"] == ["2 processes of its own, not counted"]
 
 

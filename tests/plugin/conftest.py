@@ -7,7 +7,9 @@ what the test of the plugin says.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import importlib.metadata
 import json
 import os
 import random
@@ -40,6 +42,9 @@ from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
 from pytest_instrcount.fixtures.rounds import Rounds
 from pytest_instrcount.gate.store.baseline import load_baseline
+
+#: Which distribution a module is from: the same in all runs, and a quarter of each if it is looked up.
+_distributions = functools.cache(importlib.metadata.packages_distributions)
 
 RECORDED = Path(__file__).parents[1] / "data" / "callgrind"
 
@@ -539,6 +544,7 @@ def valgrind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeValgrind:
     fake = FakeValgrind()
     monkeypatch.setattr(pytest_instrcount.session.zygote, "Zygote", fake.make_zygote)
     monkeypatch.setattr(facts, "find_valgrind", fake.find)
+    monkeypatch.setattr(importlib.metadata, "packages_distributions", _distributions)
     monkeypatch.delenv("CI", raising=False)
     scratch = tmp_path / "scratch"
     scratch.mkdir()

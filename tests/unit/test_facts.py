@@ -121,14 +121,14 @@ def test_simd(cpuinfo: str, name: str) -> None:
 def test_environment_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of variables are facts, sorted and once; their values are not."""
     monkeypatch.setenv("TOKEN", "secret")
-    found = environment_facts("3.19.0", ["TOKEN", "B", "TOKEN"])
+    found = environment_facts("3.19.0", ["TOKEN", "B", "TOKEN"], ["-O"])
     assert found["valgrind"] == "3.19.0"
     assert found["let_through"] == "B TOKEN"
     assert found["python"].startswith(".".join(map(str, sys.version_info[:3])))
     assert "\n" not in "".join(found.values())
     assert all(found.values())
     assert "secret" not in str(found)
-    assert environment_facts("3.19.0", [])["let_through"] == "-"
+    assert environment_facts("3.19.0", [], [])["let_through"] == "-"
 
 
 def test_facts_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_facts_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    assert environment_facts("3.19.0", [])["simd"] == "other"
+    assert environment_facts("3.19.0", [], [])["simd"] == "other"
 
 
 def test_packages(monkeypatch: pytest.MonkeyPatch) -> None:

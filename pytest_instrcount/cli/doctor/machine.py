@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest_instrcount
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.command import FIXED
+from pytest_instrcount.callgrind.interpreter import check_build, own_options, untried_version
 from pytest_instrcount.callgrind.requests import MACHINES, load_requests
 from pytest_instrcount.cli.doctor.check import Check
 from pytest_instrcount.cli.doctor.project import Project
@@ -66,23 +67,16 @@ def check_platform(system: str, machine: str) -> Check:
     return Check("platform", "ok", f"{system}, {machine}, {platform.release()}")
 
 
-#: The newest CPython that ``tests/newest`` has run on.
-NEWEST_TRIED = 3, 15
-
-
 def check_python() -> Check:
     """CPython, with a lock around its interpreter."""
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
-    if sys.implementation.name != "cpython":
-        return Check("python", "fail", version, "measure with CPython 3.11 or later")
-    free = getattr(sys, "_is_gil_enabled", lambda: True)() is False
-    if free:
-        return Check(
-            "python", "warn", f"{version}, free-threaded: untried", "measure with the usual build"
-        )
-    if sys.version_info[:2] > NEWEST_TRIED:
-        newest = "{}.{}".format(*NEWEST_TRIED)
-        return Check("python", "warn", f"{version}: newer than {newest}, the newest that was tried")
+    try:
+        check_build()
+    except InstrcountError as error:
+        return Check("python", "fail", f"{version}: {error.why}", error.fix)
+    untried = untried_version()
+    if untried:
+        return Check("python", "warn", f"{version}: {untried}")
     return Check("python", "ok", version)
 
 
@@ -249,7 +243,7 @@ def check_baselines(project: Project) -> Iterator[Check]:
         version = facts.find_valgrind(settings.valgrind)[1]
     except InstrcountError:
         return  # said above
-    environment = facts.environment_facts(version, settings.let_through)
+    environment = facts.environment_facts(version, settings.let_through, own_options())
     yield check_comparable(Store(root, here), environment)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.config.settings import Settings, load_command_line
 from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE, is_traced
 from pytest_instrcount.config.usage import as_usage_errors
@@ -195,7 +196,7 @@ class Head:
         request.write(self._own / "request.json")
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, str(_LAUNCH), str(self._own / "request.json")],
+                [sys.executable, *own_options(), str(_LAUNCH), str(self._own / "request.json")],
                 cwd=self._move(str(self._config.invocation_params.dir)),
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,

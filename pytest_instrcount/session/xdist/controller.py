@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.usage import as_usage_errors
@@ -36,6 +37,7 @@ from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
     HANDED_ON,
     LAUNCH_CONTEXT,
+    OPTIONS_OF_PYTHON,
     SYS_PATH,
     Hello,
     Planned,
@@ -102,6 +104,7 @@ class Controller:
         worker = node.gateway.id
         channel.setcallback(partial(self._receive, channel, worker))
         node.workerinput[CHANNEL] = channel
+        node.workerinput[OPTIONS_OF_PYTHON] = own_options()
         if node.gateway.spec.popen and not node.gateway.spec.chdir:
             node.workerinput[SYS_PATH] = self.sys_path
         else:

@@ -28,6 +28,8 @@ from pytest_instrcount.session.uncompared import Left
 CHANNEL = "instrcount_channel"
 SYS_PATH = "instrcount_sys_path"
 LAUNCH_CONTEXT = "instrcount_launch_context"
+#: With which the controller's Python was started: a worker's is not.
+OPTIONS_OF_PYTHON = "instrcount_options_of_python"
 
 #: Messages that are methods of `Findings`: what a worker is told by them, the controller is to be told.
 HANDED_ON = (

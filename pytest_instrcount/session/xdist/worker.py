@@ -31,6 +31,7 @@ from pytest_instrcount.session.xdist.environment import restore_context
 from pytest_instrcount.session.xdist.messages import (
     CHANNEL,
     LAUNCH_CONTEXT,
+    OPTIONS_OF_PYTHON,
     SYS_PATH,
     Hello,
     Planned,
@@ -64,7 +65,8 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
         config.pluginmanager.register(worker, "instrcount-worker")
         return
     key = own_key()
-    environment = facts.environment_facts(version, settings.let_through)
+    options = config.workerinput[OPTIONS_OF_PYTHON]
+    environment = facts.environment_facts(version, settings.let_through, options)
     worker.hello = Hello(environment, key)
     store = MailedStore(settings.baseline_dir, key, ask)
     ruled = find_with(config, settings, store, environment, Keeper(None, Path()))
@@ -77,7 +79,7 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
         config,
         settings,
         valgrind,
-        _context(config, sys_path),
+        replace(_context(config, sys_path), options_of_python=options),
         findings,
         selection,
         worker.settle,
