@@ -105,3 +105,13 @@ def leave_readline_out() -> None:
     """
     capture: Any = importlib.import_module("_pytest.capture")
     capture._readline_workaround = lambda: None  # some versions of pytest have none
+
+
+def failure(path: str, line: int, text: str) -> Any:
+    """What failed a test, as a report holds an exception: ``text`` is shown, and its first line in summaries.
+
+    Of a plain text all lines stand in the summary of a run in CI, and in the attribute of a JUnit report.
+    """
+    code: Any = importlib.import_module("_pytest._code.code")
+    shown = code.ReprTraceback([code.ReprEntryNative([f"{text}\n"])], None, "native")
+    return code.ReprExceptionInfo(shown, code.ReprFileLocation(path, line, text.partition("\n")[0]))

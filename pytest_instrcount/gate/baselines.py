@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
 from pytest_instrcount.gate.store.baseline_json import OLDER
+from pytest_instrcount.gate.store.schema import raw_baseline
 
 Record = TypeVar("Record", Measurement, Baseline)
 
@@ -37,6 +38,8 @@ class Baselines:
     updating: bool
     #: functions that are noise, by what baselines say that were read
     noise: set[str] = field(default_factory=set)
+    #: nodeid of a test -> what it was called when its baseline was made
+    renamed: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
     #: the one that was asked for last
     _last: tuple[str, Found] | None = None
@@ -60,11 +63,13 @@ class Baselines:
 
     def _read_file(self, nodeid: str) -> Missing | Found | InstrcountError:
         try:
-            found = self.store.read(nodeid, updating=self.updating)
+            found = self.store.read(self.renamed.get(nodeid, nodeid), updating=self.updating)
         except InstrcountError as error:
             if error.slug == OLDER:
                 raise
             return error
+        if isinstance(found, Found) and nodeid in self.renamed:
+            found = Found(replace(found.baseline, nodeid=nodeid))
         if isinstance(found, Found) and found.baseline.denoised is not None:
             self.noise.update(found.baseline.denoised.noise.functions)
         return found
@@ -76,10 +81,26 @@ class Baselines:
             del self._read[nodeid]
             self.get(nodeid)
 
+    def hold(self, measurement: Measurement, environment: Mapping[str, str]) -> bool:
+        """True if the baseline of a test holds this very count, and more layouts of it."""
+        found = self.get(measurement.nodeid)
+        if not isinstance(found, Found) or measurement.nodeid in self.renamed:
+            return False
+        old = found.baseline
+        if old.denoised is None or old.denoised.layouts == 1:
+            return False
+        raw = replace(old, denoised=None, python=None, ledger=(), body="")
+        return raw == raw_baseline(measurement, environment)
+
+    def have_changed(self, nodeid: str) -> bool:
+        """True if somebody has stored another baseline of a test since it was read."""
+        read = Missing() if nodeid in self.renamed else self.get(nodeid)
+        return self.store.read(nodeid, updating=True) != read
+
     def has(self, nodeid: str) -> bool:
         """True if a test that was asked for has a baseline that can be read."""
         return isinstance(self._read[nodeid], bytes)
 
     def paths(self) -> set[Path]:
         """The files of all that were asked for."""
-        return {self.store.path(nodeid) for nodeid in self._read}
+        return {self.store.path(self.renamed.get(nodeid, nodeid)) for nodeid in self._read}

@@ -120,6 +120,8 @@ class Delta:
     packages_changed: tuple[Difference, ...]
     #: functions that changed, the largest change first
     function_deltas: tuple[FunctionDelta, ...]
+    #: releases and builds of CPython that differ: they are comparable if nothing has grown or shrunk
+    releases: tuple[Difference, ...] = ()
     #: allocations and the like: kind, before and after per call, of what changed
     work: tuple[tuple[str, Fraction, Fraction], ...] = ()
 
@@ -133,7 +135,8 @@ def compare(
     """Compare a measurement, made in ``environment``, with the stored baseline.
 
     Any fact that differs, or that one side lacks, makes them incomparable, and so does another
-    warm-up or isolation. Packages never do, nor does the number of calls: counts are per call.
+    warm-up or isolation; but for another release of CPython, if both count alike. Packages never
+    do, nor does the number of calls: counts are per call.
 
     >>> measurement = Measurement("t.py::test_a", 100, 1, 20, "fork", {}, {})
     >>> compare(measurement, Missing(), {"valgrind": "3.19.0"})
@@ -142,19 +145,21 @@ def compare(
     if isinstance(baseline, Missing):
         return New()
     old = baseline.baseline
-    differences = differing(old.environment, environment) + differing(
-        way_of(old), way_of(measurement)
-    )
+    elsewhere = differing(old.environment, environment)
+    releases = elsewhere if may_compare(old.environment, environment) else ()
+    differences = () if releases else elsewhere
+    differences += differing(way_of(old), way_of(measurement))
     if old.denoised is not None and old.denoised.noise.rules != RULES_VERSION:
         differences += (("rules", str(old.denoised.noise.rules), str(RULES_VERSION)),)
     if differences:
-        return Incomparable(differences)
+        return Incomparable((*releases, *differences))
     return Delta(
         old=old,
         new=measurement,
         gated=gate_counts(old, measurement),
         packages_changed=differing(old.packages, measurement.packages),
         function_deltas=function_deltas(old, measurement),
+        releases=releases,
         work=(
             added_work(old.work, old.calls, measurement.work, measurement.calls)
             if old.inclusive
@@ -179,6 +184,17 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
         for key in sorted(old.keys() | new.keys())
         if key not in old or key not in new or old[key] != new[key]
     )
+
+
+def may_compare(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """True if all that differs in two environments, if anything, is the release or the build of CPython.
+
+    Another series of CPython, as 3.13 and 3.14, has another folder of baselines.
+
+    >>> may_compare({"python": "3.13.1", "simd": "avx2"}, {"python": "3.13.2", "simd": "avx2"})
+    True
+    """
+    return {name for name, _, _ in differing(old, new)} <= {"python"}
 
 
 def _inclusive(name: str, old: Baseline, new: Measurement | Baseline) -> Fraction | None:

@@ -47,7 +47,7 @@ def judge(comparison: Comparison, limit: Limit) -> Verdict:
     """
     if isinstance(comparison, New):
         return Verdict.new
-    if isinstance(comparison, Incomparable):
+    if isinstance(comparison, Incomparable) or (comparison.releases and comparison.gated.fraction):
         return Verdict.incomparable
     return judge_counts(comparison.gated, limit)
 

@@ -134,10 +134,12 @@ def measured_result(
         return replace(result, differences=differences, cause=cause_of(differences))
     if not isinstance(comparison, Delta):
         return result
-    gated = comparison.gated
+    gated, releases = comparison.gated, comparison.releases
+    if verdict is Verdict.incomparable:
+        result = replace(result, differences=releases, cause=cause_of(releases))
     result = replace(
         result,
-        delta=gated.fraction,
+        delta=None if verdict is Verdict.incomparable else gated.fraction,
         noise=gated.noise,
         functions=comparison.function_deltas,
         work=comparison.work,

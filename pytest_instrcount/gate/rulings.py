@@ -14,8 +14,8 @@ from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baselines import Baselines, packed, unpacked
 from pytest_instrcount.gate.cause import Cause
-from pytest_instrcount.gate.compare import Comparison, Delta, compare
-from pytest_instrcount.gate.gate import Verdict, judge, too_many_allocations
+from pytest_instrcount.gate.compare import Comparison, Delta, compare, may_compare
+from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, judge, too_many_allocations
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
@@ -28,7 +28,6 @@ from pytest_instrcount.gate.store.baseline import (
     to_baseline,
 )
 from pytest_instrcount.gate.store.ledger import Entry, add_entry
-from pytest_instrcount.gate.store.schema import raw_baseline
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import Update
 from pytest_instrcount.gate.suspicion import is_steady, may_have_moved
@@ -61,6 +60,8 @@ class Rulings:
     #: why this run changes baselines, and what is checked out; "" if nobody said
     reason: str = ""
     commit: str = ""
+    #: nodeid -> a hash of what the test does, for its baseline
+    bodies: Mapping[str, str] = field(default_factory=dict)
     #: what a merge is to know of this run; None unless it is one of several
     shard: Shard | None = None
 
@@ -74,9 +75,9 @@ class Rulings:
         return self.baselines.get(nodeid)
 
     def made_with(self, nodeid: str) -> Baseline | None:
-        """The baseline whose repetition is to be used again: one of this very environment."""
+        """The baseline whose repetition is to be used again: one that may be comparable."""
         found = self.baseline(nodeid)
-        if isinstance(found, Found) and found.baseline.environment == dict(self.environment):
+        if isinstance(found, Found) and may_compare(found.baseline.environment, self.environment):
             return found.baseline
         return None
 
@@ -126,11 +127,16 @@ class Rulings:
         else:
             self._close.discard(nodeid)
         suspected = result.verdict in (Verdict.regressed, Verdict.improved)
-        suspected = suspected or (delta is not None and may_have_moved(delta, limit))
-        if (suspected or self._writes(result)) and not self._is_stored(measurement):
+        if delta is not None:
+            suspected |= result.verdict is Verdict.incomparable or may_have_moved(delta, limit)
+        if (suspected or self._writes(result)) and not self.baselines.hold(
+            measurement, self.environment
+        ):
             self._open[nodeid] = packed(measurement)
 
     def _writes(self, result: TestResult) -> bool:
+        if result.nodeid in self.baselines.renamed and self.policy.update is not None:
+            return result.verdict not in NEVER_WRITTEN
         return self.policy.writes(result, known=self.baselines.has(result.nodeid))
 
     def _measurement(self, nodeid: str) -> Measurement:
@@ -191,17 +197,6 @@ class Rulings:
             result = replace(result, python=find_blame(old, tree))
         self.results[nodeid] = result
 
-    def _is_stored(self, measurement: Measurement) -> bool:
-        """True if the baseline holds this very count, and more layouts of it."""
-        found = self.baseline(measurement.nodeid)
-        if not isinstance(found, Found) or found.baseline.denoised is None:
-            return False
-        if found.baseline.denoised.layouts == 1:
-            return False
-        old = found.baseline
-        raw = replace(old, denoised=None, python=None, ledger=())
-        return raw == raw_baseline(measurement, self.environment)
-
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
         found = self.baseline(baseline.nodeid)
@@ -249,11 +244,12 @@ class Rulings:
                 measurement = self._measurement(nodeid)
                 baseline = to_baseline(measurement, self.environment, known)
                 ledger = self._ledger(baseline)
-                baseline = replace(baseline, python=self._trees.get(nodeid), ledger=ledger)
+                tree, body = self._trees.get(nodeid), self.bodies.get(nodeid, "")
+                baseline = replace(baseline, python=tree, ledger=ledger, body=body)
                 if self.shard is not None:
                     self.shard.add(measurement)
                 written = self.store.write(baseline, update.add)
-                if written and self.store.read(nodeid, updating=True) != self.baseline(nodeid):
+                if written and self.baselines.have_changed(nodeid):
                     raise changed_meanwhile(self.store.path(nodeid))
                 stored[nodeid] = replace(stored_result(result, baseline), written=written)
         return stored

@@ -22,6 +22,7 @@ from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.ledger import COMMIT_DIGITS
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.host.account.current import timed
 from pytest_instrcount.host.account.once import Once
@@ -29,7 +30,9 @@ from pytest_instrcount.report.trees import OF_TREES
 from pytest_instrcount.session.budgets import Budgets
 from pytest_instrcount.session.bundle import git_commit
 from pytest_instrcount.session.profiles import Keeper, joined_dumps
+from pytest_instrcount.session.renames import find_renames
 from pytest_instrcount.session.replay import Place
+from pytest_instrcount.session.selection import Selection
 
 if TYPE_CHECKING:
     from pytest_instrcount.session.uncompared import Left
@@ -105,6 +108,14 @@ class Findings:
     def fail_calls(self, nodeid: str, limit: Limit, reason: str) -> None:
         """The calls of a traced test could not be counted; why."""
         self.calls.fail(nodeid, limit, reason)
+
+    def find_renames(self, selection: Selection) -> None:
+        """Hold tests that were renamed against the baselines that they had, and say so."""
+        baselines = self.rulings.baselines
+        bodies = {nodeid: self.places[nodeid].body for nodeid in selection.measured}
+        baselines.renamed |= find_renames(baselines.store, selection, bodies)
+        for new, old in baselines.renamed.items():
+            self.note(f"renamed: {printable(old)} -> {printable(new)}")
 
     def set_group(self, nodeid: str, group: str) -> None:
         """A test is a benchmark of a group."""

@@ -142,6 +142,7 @@ class Gate:
     def _store(self) -> None:
         """Store the baselines that the policy says, and what a merge is to know."""
         rulings, calls = self._rulings, self.findings.calls
+        rulings.bodies = {nodeid: each.body for nodeid, each in self.findings.places.items()}
         with as_usage_errors():
             self._check_jumps()
             with (
@@ -149,6 +150,9 @@ class Gate:
                 updating(self.settings.baseline_dir) as update,
             ):
                 stored, calls_stored = rulings.write(update), calls.write(update)
+            for new, old in rulings.baselines.renamed.items():
+                if new in stored:
+                    rulings.store.delete(rulings.store.path(old))
             rulings.results |= stored
             calls.results |= calls_stored
             if rulings.shard is not None:

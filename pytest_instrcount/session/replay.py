@@ -11,7 +11,9 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.messages import Answer
+from pytest_instrcount.config.compat import failure
 from pytest_instrcount.host.text import escape_controls
+from pytest_instrcount.session.renames import body_of
 
 _CAPTURED = ("Captured stdout", "Captured stderr")
 
@@ -24,11 +26,13 @@ class Place:
     #: file, line counted from 0, and name, as pytest has them
     location: tuple[str, int | None, str]
     keywords: tuple[str, ...]
+    #: what it does, as `renames.body_of`
+    body: str = ""
 
     @classmethod
     def of(cls, item: pytest.Item) -> Place:
         """That of a collected test."""
-        return cls(item.nodeid, item.location, tuple(item.keywords))
+        return cls(item.nodeid, item.location, tuple(item.keywords), body_of(item))
 
 
 def load_reports(config: pytest.Config, result: Answer) -> list[Any]:
@@ -113,12 +117,13 @@ def make_report(
     item: pytest.Item | Place, when: Any, outcome: Any, text: str | None
 ) -> pytest.TestReport:
     """A report of ours about a test, under the test's own id."""
+    path, line, _ = item.location
     return pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
         keywords=dict.fromkeys(item.keywords, 1),
         outcome=outcome,
-        longrepr=None if text is None else escape_controls(text),
+        longrepr=None if text is None else failure(path, (line or 0) + 1, escape_controls(text)),
         when=when,
         duration=0.0,
     )

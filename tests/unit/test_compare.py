@@ -14,6 +14,7 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.rules import RULES_VERSION
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import (
     Delta,
     FunctionDelta,
@@ -23,6 +24,9 @@ from pytest_instrcount.gate.compare import (
     compare,
     differing,
 )
+from pytest_instrcount.gate.gate import Verdict, judge
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import measured_result
 from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
@@ -232,3 +236,29 @@ def test_differing_is_empty_for_equals_only(old: dict[str, str], new: dict[str, 
     """Nothing differs exactly if the two are equal; the mirror has the same keys."""
     assert (differing(old, new) == ()) == (old == new)
     assert [one[0] for one in differing(old, new)] == [one[0] for one in differing(new, old)]
+
+
+@pytest.mark.parametrize(
+    ("now", "verdict"), [(1000, Verdict.unchanged), (1001, Verdict.incomparable)]
+)
+def test_another_release_is_comparable_where_it_counts_the_same(now: int, verdict: Verdict) -> None:
+    """Of CPython. A difference may be its own, and so says nothing of the test."""
+    old = {"python": "3.13.1 (main)", "valgrind": "3.24.0", "machine": "x86_64"}
+    new = old | {"python": "3.13.2 (main)"}
+    before, limit = found(measurement(), old), Limit(Fraction(1, 100), None)
+    comparison = compare(measurement(now), before, new)
+    assert judge(comparison, limit) is verdict
+    result = measured_result(measurement(now), before, comparison, verdict, limit)
+    if verdict is Verdict.incomparable:
+        assert result.cause is Cause.environment and result.delta is None
+        assert [fact for fact, *_ in result.differences] == ["python"]
+    else:
+        assert result.cause is None and result.delta == 0 and not result.differences
+
+
+def test_other_releases_with_another_fact_are_incomparable() -> None:
+    """However they count."""
+    old = {"python": "3.13.1", "simd": "avx"}
+    assert compare(
+        measurement(), found(measurement(), old), {"python": "3.13.2", "simd": "avx2"}
+    ) == Incomparable((("python", "3.13.1", "3.13.2"), ("simd", "avx", "avx2")))

@@ -41,7 +41,7 @@ OLDER = "baseline-older"
 # what `env_key` makes begins with the implementation and its version
 _ENVIRONMENT = re.compile(r"(?:cp|pp|py)[0-9]+.*-")
 _NAMES = """
-    calls denoised environment functions ir isolation ledger nodeid packages python schema total_ir
+    body calls denoised environment functions ir isolation ledger nodeid packages python schema total_ir
     warmup work
 """
 _KEYS = frozenset(_NAMES.split())
@@ -69,6 +69,8 @@ def render_baseline(baseline: Baseline) -> str:
         "python": _render_tree(baseline.python),
         "ledger": ledger_values(baseline.ledger),
     }
+    if baseline.body:
+        values["body"] = baseline.body
     lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
@@ -156,7 +158,7 @@ def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
 
 
 def _validated(text: dict[str, object]) -> Baseline:
-    found = object_of(text, "it", _KEYS)
+    found = object_of({"body": "", **text}, "it", _KEYS)
     isolation = text_of(found["isolation"], "isolation")
     if isolation not in ISOLATIONS:
         raise Invalid(f"isolation is {ascii(isolation)[:40]}")
@@ -180,6 +182,7 @@ def _validated(text: dict[str, object]) -> Baseline:
         python=None if found["python"] is None else _tree(found["python"]),
         work=counts_of(found["work"], "work"),
         ledger=() if found["ledger"] == [] else parse_ledger(found["ledger"]),
+        body=text_of(found["body"], "body"),
     )
 
 

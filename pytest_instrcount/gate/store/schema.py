@@ -30,6 +30,8 @@ class Baseline(Counted):
     python: CallTree | None = None
     #: why it was changed, the newest last; bounded
     ledger: tuple[Entry, ...] = ()
+    #: a hash of what the test does, to know it again under another name; "" if not known
+    body: str = ""
 
     @property
     def compared_ir(self) -> int:

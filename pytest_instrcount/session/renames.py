@@ -1,0 +1,81 @@
+"""Tests that were renamed or moved: their baselines go with them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.gate.cause import Cause
+from pytest_instrcount.gate.store.baseline import Found, Store
+from pytest_instrcount.session.selection import Selection
+
+_DIGITS = 16
+#: Kinds of parameters whose ``repr`` says all that they are.
+_PLAIN = (str, bytes, int, float, complex, type(None))
+
+
+def body_of(item: pytest.Item) -> str:
+    """A hash of what a test does, whatever it is called and wherever it stands; "" if nothing says.
+
+    That is the code of its function, and its parameters: their values where all are plain, for pytest
+    names some in another way from release to release, else their id. A function that was made by another
+    does what that one was told to: its code does not say.
+    """
+    function = getattr(item, "function", None)
+    code = None if function is None else getattr(inspect.unwrap(function), "__code__", None)
+    if not isinstance(code, CodeType) or code.co_freevars:
+        return ""
+    shape = _shape(code), _parameters(getattr(item, "callspec", None))
+    return hashlib.sha256(repr(shape).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def _parameters(callspec: Any) -> object:
+    if callspec is None:
+        return ""
+    if all(isinstance(value, _PLAIN) for value in callspec.params.values()):
+        return sorted((name, repr(value)) for name, value in callspec.params.items())
+    return callspec.id
+
+
+def _shape(code: CodeType) -> tuple[Any, ...]:
+    """The code without its names and places."""
+    return code.co_code, code.co_names, code.co_varnames, [*map(_const, code.co_consts)]
+
+
+def _const(value: object) -> object:
+    if isinstance(value, CodeType):
+        return _shape(value)
+    # the order of a set is another in each process
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else value
+
+
+def find_renames(store: Store, selection: Selection, bodies: Mapping[str, str]) -> dict[str, str]:
+    """New nodeid -> old, of tests without a baseline that do what a test did that is gone.
+
+    Where more than one test or baseline fits there is no telling. ``bodies``: of all tests that are
+    measured. Baselines that cannot be read are left alone.
+    """
+    new = {nodeid for nodeid in bodies if not store.path(nodeid).exists()}
+    if not new or not selection.knows_all():
+        return {}
+    gone = dict(_gone(store, selection, bodies))
+    # a body that another test has as well was copied, not moved
+    now, then = Counter(bodies.values()), Counter(gone.values())
+    owners = {body: owner for owner, body in gone.items() if then[body] == 1}
+    moved = ((nodeid, bodies[nodeid]) for nodeid in sorted(new) if now[bodies[nodeid]] == 1)
+    return {nodeid: owners[body] for nodeid, body in moved if body in owners}
+
+
+def _gone(store: Store, selection: Selection, measured: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Tests that are gone, with what they did, as far as their baselines say."""
+    for _, owner in store.list({store.path(nodeid) for nodeid in measured}):
+        if isinstance(owner, str) and selection.stale(owner) is Cause.gone:
+            found = store.read(owner)
+            if isinstance(found, Found) and found.baseline.body:
+                yield owner, found.baseline.body

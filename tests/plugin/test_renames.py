@@ -1,0 +1,158 @@
+"""A test that is renamed or moved keeps its baseline."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+SUITE = """
+import pytest
+pytestmark = pytest.mark.instrcount
+
+def test_a():
+    assert sum(range(9))
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_b(n):
+    assert max(range(n + 1)) == n
+"""
+RENAMED = SUITE.replace("test_a", "test_total")
+MOVED = "import pytest\npytestmark = pytest.mark.instrcount\n\ndef test_a():\n    assert sum(range(9))\n"
+SAID = "renamed: test_it.py::test_a -> test_it.py::test_total"
+
+
+@pytest.fixture
+def suite(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three tests with baselines, in CI from then on."""
+    project.write(SUITE)
+    project.update()
+    monkeypatch.setenv("CI", "1")
+    return project
+
+
+def test_it_is_compared_with_the_baseline_that_it_had(suite: Project) -> None:
+    suite.write(RENAMED)
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["instrcount: 3 unchanged", SAID])
+    assert not suite.verdicts().keys() & {"test_a"}
+    suite.valgrind.costs["test_total"] = 10_200
+    assert suite.verdicts()["test_total"] == "regressed"
+    assert suite.measure().ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("policy", ["all", "failing"])
+def test_an_update_carries_it_over(suite: Project, policy: str) -> None:
+    suite.write(RENAMED)
+    suite.update(f"--instrcount-update-policy={policy}").stdout.fnmatch_lines([SAID])
+    assert sorted(suite.baselines()) == ["test_b[1]", "test_b[2]", "test_total"]
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK and "renamed" not in result.stdout.str()
+
+
+def test_one_that_is_moved_to_another_file(suite: Project) -> None:
+    suite.write(SUITE.replace("def test_a():\n    assert sum(range(9))\n", ""), test_other=MOVED)
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["renamed: test_it.py::test_a -> test_other.py::test_a"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        RENAMED.replace("sum(range(9))", "sum(range(8))"),
+        RENAMED + "\ndef test_copy():\n    assert sum(range(9))\n",
+        RENAMED.replace("[1, 2]", "[2, 3]"),
+    ],
+    ids=["another body", "two that fit", "other parameters"],
+)
+def test_what_may_be_another_test_is_new(suite: Project, source: str) -> None:
+    """And the old one is gone, as ever; both fail in CI."""
+    suite.write(source)
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*baseline-gone*"])
+
+
+def test_a_part_of_the_tests_tells_nothing(suite: Project) -> None:
+    suite.write(RENAMED)
+    result = suite.measure("test_it.py::test_total", "--instrcount-missing=note")
+    result.stdout.fnmatch_lines(["instrcount: 1 new"])
+    result.stdout.no_fnmatch_line("renamed*")
+
+
+SETS = """
+    def test_a():
+        for letter in "slow":
+            assert letter in {"s", "l", "o", "w", "fast", "faster"}
+"""
+MADE = """
+    import functools
+
+    def plainly(function):
+        @functools.wraps(function)
+        def wrapper():
+            return function()
+        return wrapper
+
+    def count_to(number):
+        def test():
+            sum(range(number))
+        return test
+
+    test_nine = count_to(9)
+
+    @plainly
+    def test_a():
+        assert max(1, 2)
+
+    @plainly
+    def test_b():
+        assert min(1, 2)
+
+    def test_c():
+        assert max(1, 2)
+"""
+
+
+def bodies(pytester: pytest.Pytester, source: str, seed: str = "0") -> dict[str, str]:
+    """Name of a test -> what `body_of` says, in a process that hashes strings by this seed."""
+    pytester.makepyfile(source)
+    pytester.makeconftest(
+        """
+        from pytest_instrcount.session.renames import body_of
+
+        def pytest_collection_finish(session):
+            for item in session.items:
+                print("\\nbody", item.name, body_of(item) or "-")
+        """
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONHASHSEED", seed)
+        result = pytester.runpytest_subprocess("-sq", "--collect-only", "-p", "no:cacheprovider")
+    lines = (line.split() for line in result.outlines if line.startswith("body "))
+    return {name: body for _, name, body in lines}
+
+
+def test_a_body_is_the_same_in_every_process(pytester: pytest.Pytester) -> None:
+    """The order of a set in its code is not."""
+    assert len({bodies(pytester, SETS, seed)["test_a"] for seed in "12345"}) == 1
+
+
+def test_the_body_is_that_of_the_test_itself(pytester: pytest.Pytester) -> None:
+    """Not of what decorates it; one that was made by a function has none."""
+    found = bodies(pytester, MADE)
+    assert found["test_nine"] == "-"
+    assert found["test_a"] == found["test_c"] != found["test_b"]
+
+
+def test_parameters_are_known_by_their_values(pytester: pytest.Pytester) -> None:
+    """However they are named: pytest 9.2 names those of more than 100 characters in another way."""
+    named = ["[{0}, {1}]", "[{1}, {0}], ids=['one', 'two']"]
+    values = repr("a" * 150), repr("b" * 150)
+    source = "import pytest\n@pytest.mark.parametrize('n', {})\ndef test_a(n): sum(range(9))\n"
+    seen = [bodies(pytester, source.format(each.format(*values))) for each in named]
+    assert seen[0].keys() != seen[1].keys()
+    assert sorted(seen[0].values()) == sorted(seen[1].values())
+    assert len({*seen[0].values()}) == 2
