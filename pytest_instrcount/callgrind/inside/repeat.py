@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
+from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
 from pytest_instrcount.callgrind.inside.loops import steady_loop
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
@@ -19,24 +20,6 @@ from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
-
-#: Modules whose hooks around a phase do nothing to a plain test.
-_INDIFFERENT = (
-    "_pytest.",
-    "_hypothesis_pytestplugin",
-    "pytest_benchmark",
-    "pytest_codspeed",
-    "pytest_cov",
-    "pytest_instrcount",
-    "pytest_randomly",
-    "pytest_rerunfailures",
-    "pytest_timeout",
-    "xdist",
-)
-#: A plugin with a fixture for every test, the policy of event loops, that a plain one does not notice.
-_OF_LOOPS = "pytest_asyncio."
-_PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
-
 
 Phase = Literal["setup", "call", "teardown"]
 
@@ -124,26 +107,7 @@ class Repeater:
         """A plain function, no fixture but its own parameters, and no hook that wants each call."""
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
             return False
-        if not all(
-            map(self._is_indifferent, set(self.item.fixturenames) - set(self._parameters()))
-        ):
-            return False
-        return all(
-            implementation.function.__module__.startswith(_INDIFFERENT)
-            for name in _PHASE_HOOKS
-            for implementation in getattr(self.item.ihook, name).get_hookimpls()
-        )
-
-    def _is_indifferent(self, fixture: str) -> bool:
-        """True if a fixture is there for others, and the test does not ask for it."""
-        asked = fixture_info(self.item)
-        found = asked.name2fixturedefs.get(fixture, ())
-        modules = [each.func.__module__ for each in found]
-        return (
-            fixture not in asked.argnames
-            and modules != []
-            and all(module.startswith(_OF_LOOPS) for module in modules)
-        )
+        return is_left_alone(self.item, self._parameters())
 
     def _parameters(self) -> dict[str, Any]:
         """The values that ``@pytest.mark.parametrize`` hands to the function itself."""

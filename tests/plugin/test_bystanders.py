@@ -1,0 +1,74 @@
+"""Which tests are counted as if no other plugin were installed (`callgrind.inside.bystanders`)."""
+
+from __future__ import annotations
+
+import pytest
+
+#: Each does something around every test.
+PLUGIN = """
+    import pytest
+
+    def pytest_runtest_setup(item):
+        pass
+
+    @pytest.fixture(autouse=True)
+    def _everywhere(request, monkeypatch):
+        yield
+
+    @pytest.fixture
+    def mailbox():
+        return []
+"""
+CONFTEST = """
+    from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
+
+    def pytest_collection_finish(session):
+        for item in session.items:
+            print("\\nalone" if is_left_alone(item, ()) else "\\nrenewed", item.name)
+"""
+
+
+def said_of(
+    pytester: pytest.Pytester, source: str, plugin: str = "pytest_django", conftest: str = CONFTEST
+) -> str:
+    """What is said of the test of this source, with a plugin of this name loaded."""
+    pytester.syspathinsert()
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(**{plugin: PLUGIN})
+    pytester.makepyfile(test_it=source)
+    options = ("-p", plugin, "-s", "-q", "-W", "ignore::pytest.PytestUnknownMarkWarning")
+    result = pytester.runpytest_inprocess(*options, "test_it.py")
+    (line,) = (each for each in result.outlines if each.endswith(" test_it"))
+    return line.partition(" ")[0]
+
+
+PLAIN = "def test_it(): pass"
+
+
+def test_a_plugin_that_a_test_does_not_ask_for(pytester: pytest.Pytester) -> None:
+    assert said_of(pytester, PLAIN) == "alone"
+
+
+def test_a_plugin_that_nobody_knows(pytester: pytest.Pytester) -> None:
+    assert said_of(pytester, PLAIN, "pytest_djangoes") == "renewed"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def test_it(mailbox): pass",
+        "def test_it(tmp_path): pass",
+        "import pytest\n@pytest.mark.django_db\ndef test_it(): pass",
+        "import pytest\n@pytest.mark.usefixtures('mailbox')\ndef test_it(): pass",
+        "def setup_function(): pass\ndef test_it(): pass",
+        "def setup_module(): pass\ndef test_it(): pass",
+        "import pytest\n@pytest.fixture(autouse=True)\ndef mine(): pass\ndef test_it(): pass",
+    ],
+)
+def test_what_a_test_asks_for_is_renewed(pytester: pytest.Pytester, source: str) -> None:
+    assert said_of(pytester, source) == "renewed"
+
+
+def test_a_hook_of_the_project(pytester: pytest.Pytester) -> None:
+    hook = CONFTEST + "\n    def pytest_runtest_call(item):\n        pass\n"
+    assert said_of(pytester, PLAIN, conftest=hook) == "renewed"
