@@ -72,6 +72,7 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
         "dont_write_bytecode": sys.dont_write_bytecode,
         "editable": setup.editable,
         "own_package": setup.own_package,
+        "counts": bool(setup.valgrind),
         "installed": {folder: installed_in(folder) for folder in setup.sys_path},
     }
     for name, rehearse in (("fork", True), ("once", False)):

@@ -144,7 +144,6 @@ class Counted(TypedDict):
 
     kind: Literal["counted"]
     iterations: int
-    apart: bool
 
 
 class Uncounted(TypedDict):

@@ -103,6 +103,51 @@ def test_no_child_of_pytest(near):
     assert child_a != child_b
 
 
+def test_python_inside_is_started_alike(project: pytest.Pytester) -> None:
+    """What changes the code that runs; a baseline knows it, and -n changes nothing of it."""
+    project.makepyfile(
+        """
+        import sys, pytest
+        @pytest.mark.instrcount
+        def test_a():
+            with open("seen", "w") as seen:
+                print(sys.get_int_max_str_digits(), file=seen)
+        """
+    )
+    options = ("-Xint_max_str_digits=900", "-Xshowrefcount")
+    result = project.run(
+        *(sys.executable, *options, "-m", "pytest", "--instrcount-update-baseline", "-n0")
+    )
+    result.stdout.fnmatch_lines(["*1 new", "Python under Valgrind does not get -X showrefcount"])
+    assert {*project.path.joinpath("seen").read_text().splitlines()} == {"900"}
+    limit = "--instrcount-max-delta=0"
+    result = project.run(*(sys.executable, *options, "-m", "pytest", "--instrcount", limit, "-n1"))
+    result.stdout.fnmatch_lines(["*1 unchanged*"])
+    result = project.run(sys.executable, "-m", "pytest", "--instrcount", "-n0")
+    result.stdout.fnmatch_lines(["*: options -Xint_max_str_digits=900 ->"])
+
+
+def test_objects_of_a_test_lie_in_an_arena_of_their_own(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Where those of an import lie depends on all else that was imported, and so would what a free costs."""
+    project.makepyfile(
+        """
+        import pytest
+        from pytest_instrcount.callgrind.inside import places
+        @pytest.mark.instrcount
+        def test_a():
+            made = [bytes(size) for size in range(16, 480, 16) for _ in range(5)]
+            with open("opened", "w") as file:
+                print(places._opened[0] > 0 == places._opened[0] % 2**20, file=file)
+                print(sum(map(places._opened[0].__gt__, map(id, made))), file=file)
+        """
+    )
+    run("-n0", "--instrcount-blame=off")
+    aligned, elsewhere = project.path.joinpath("opened").read_text().split()
+    assert aligned == "True" and int(elsewhere) <= 3
+
+
 def test_valgrind_takes_nothing_along(
     project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,31 +1,138 @@
 """What differs between layouts of memory, looked at without Valgrind."""
 
+import ctypes
+import json
+import marshal
 import subprocess
 import sys
 
-#: Imports names as a module does, and prints how far apart two of them lie.
+import pytest
+
+#: Takes code with many names from a file, as an import does, and prints how far apart two of them lie.
 FAR_APART = """
-import sys
+import marshal, sys
+import pytest
+
 from pytest_instrcount.callgrind.inside.layout import disturb
 
-body = "\\n".join(f"    self.name_{n} = self.other_{n}" for n in range(3_000))
 disturb(int(sys.argv[1]))
-exec(f"def use(self):\\n{body}")
-names = use.__code__.co_names
+names = marshal.load(sys.stdin.buffer).co_names
 print(id(names[5_500]) - id(names[2_500]))
 """
+NAMES = "\n".join(f"name_{n} = other_{n}" for n in range(3_000))
 ONE_PLACE = 32_768
 
 
 def far_apart(layout: int) -> int:
     done = subprocess.run(
         [sys.executable, "-c", FAR_APART, str(layout)],
+        input=marshal.dumps(compile(NAMES, "names", "exec")),
         stdout=subprocess.PIPE,
-        text=True,
         check=True,
     )
     return int(done.stdout)
 
 
 def test_names_of_an_import_lie_otherwise_in_each_layout() -> None:
-    assert len({far_apart(layout) % ONE_PLACE for layout in range(1, 6)}) >= 4
+    assert len({far_apart(layout) % ONE_PLACE // 256 for layout in range(1, 9)}) >= 6
+
+
+ROOM = """
+import operator
+from itertools import repeat
+from pytest_instrcount.callgrind.inside import places
+
+SIZES = range(48, 513, 16)
+LEAST = 7
+places.settle({layout}, 3)
+calls = [[[None] * LEAST for _ in SIZES] for _ in range(3)]
+for held in calls:
+    places.make_room()
+    for row, size in zip(held, SIZES):
+        any(map(operator.setitem, repeat(row), range(LEAST), map(bytes, repeat(size - 33))))
+pools = [[{{id(made) // 16_384 for made in row}} for row in held] for held in calls]
+assert all(len(each) == 1 for each in sum(pools, [])), pools
+assert len(set().union(*sum(pools, []))) == 3 * len(SIZES), pools
+"""
+
+
+#: The lists that wait to be freed are those that a call gets, and nothing has been counted for the collector.
+SPARES = """
+import gc
+from pytest_instrcount.callgrind.inside import places
+
+gc.disable()
+places.settle(0, 1)
+spares = {id(each) for row in places._kept for each in row if type(each) is list and not each}
+garbage = [[] for _ in range(900)]
+garbage.append(garbage)
+del garbage
+places.make_room()
+count = gc.get_count()[0]
+made = [], [], [], [], [], [], [], []
+assert {id(each) for each in made} <= spares and len(spares) >= 60
+assert count < 50, count
+"""
+
+
+def test_each_call_finds_the_same_lists_of_free_objects() -> None:
+    subprocess.run([sys.executable, "-c", SPARES], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_each_call_has_room_in_one_pool(layout: int) -> None:
+    """One that comes first, and is another each time."""
+    subprocess.run([sys.executable, "-c", ROOM.format(layout=layout)], check=True, timeout=60)
+
+
+#: Leaves blocks free in many ways, 15 MB of them, and prints what glibc has free at a call, in how many pieces.
+HEAP = """
+import ctypes, random, sys
+from pytest_instrcount.callgrind.inside import heap
+
+def free():
+    class Info(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_size_t) for name in "arena free blocks b c d fast e bytes top".split()]
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = Info
+    info = libc.mallinfo2()
+    return [info.free, info.blocks, info.fast, info.bytes, info.top]
+
+def litter(count):
+    made = [bytes(pick.randrange(500, 5000)) for _ in range(count)]
+    pick.shuffle(made)
+    return made[: count // 2]
+
+pick = random.Random(int(sys.argv[1]))
+kept = [litter(5_000), litter(500)]
+heap.prepare(2, 0)
+calls = []
+for _ in range(2):
+    kept.append(litter(500))
+    heap.renew()
+    calls.append(free())
+print(calls)
+"""
+
+
+def free_in_heap(history: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", HEAP, str(history)],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+        text=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="not glibc, or one before 2.33"
+)
+def test_each_call_finds_the_same_free_in_the_heap() -> None:
+    """Blocks that a call gets, how many are free, and the top: whatever was done before."""
+    found = {free_in_heap(history) for history in range(3)}
+    assert len(found) == 1, found
+    first, second = json.loads(found.pop())
+    assert first == second
+    assert first[0] > 200 and first[-1] == 48 * 1024

@@ -185,7 +185,6 @@ class BytecodeCounter(CallCounter):
         warmup: int | None = None,
         calls: int | None = None,
         iterations: int = 1,
-        apart: bool = False,
         once: bool = False,
     ) -> Generator[Step, None, None]:
         """Steps of a repetition: uncounted, then counted twice; the garbage collector is off meanwhile."""

@@ -23,6 +23,7 @@ from pytest_instrcount.callgrind.inside.forking import (
 )
 from pytest_instrcount.callgrind.inside.loops import hold_loops
 from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
+from pytest_instrcount.callgrind.inside.places import settle
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
 from pytest_instrcount.callgrind.inside.reports import without_middle
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
@@ -65,6 +66,7 @@ class Counter(CallCounter):
         *,
         pilot: bool,
         rehearses: bool = False,
+        layout: int = 0,
         trampolines: Trampolines | None = None,
     ) -> None:
         self._channel = channel
@@ -72,6 +74,7 @@ class Counter(CallCounter):
         self._requests = requests
         self._ends = False
         self._rehearses = rehearses
+        self._layout = layout
         self._trampolines = trampolines
         #: Whether something was counted, or failed to be.
         self.used = False
@@ -161,15 +164,14 @@ class Counter(CallCounter):
         warmup: int | None = None,
         calls: int | None = None,
         iterations: int = 1,
-        apart: bool = False,
         anew: bool = False,
         once: bool = False,
     ) -> Generator[Step, None, None]:
         """Steps of a repetition. ``warmup`` and ``calls`` are the numbers that the test itself sets.
 
-        Leaves dumps of all counted calls in one, or of each in one of its own if other code runs
-        between them (``apart``: Callgrind counts calls even while it collects no cost); and of
-        the switches of one such dump with nothing in between. The others are a pilot's.
+        Leaves a dump of what was before each counted call, which is to be forgotten (Callgrind counts
+        calls even while it collects no cost; its request to zero all leaves some), and one of the call;
+        then two more with nothing in between. The others are a pilot's.
 
         ``anew``: START comes after the warm-up whether there was a pilot or not. Where calls return
         into frames from before START, as a coroutine into its loop, Callgrind gives their cost to
@@ -186,7 +188,7 @@ class Counter(CallCounter):
         others, tries = waited_for(), 0 if once else 1
         # What is said at the end is made here: behind START each new piece of code is translated
         # at many times the cost.
-        done = framed({"kind": "counted", "iterations": iterations, "apart": apart})
+        done = framed({"kind": "counted", "iterations": iterations})
         channel = self._channel.fileno()
         state = RandomState.save()
         collecting = gc.isenabled()
@@ -220,19 +222,15 @@ class Counter(CallCounter):
             gc.collect()
             gc.freeze()
             gc.disable()
-            yield min(SETTLING_CALLS, warmup), nothing, nothing
+            settling = min(SETTLING_CALLS, warmup)
+            settle(self._layout, settling + calls)
+            yield settling, nothing, nothing
             toggle_warmup()
             start_counted()
             dump_pilot()
-            if apart:
-                toggle()
-                yield calls, dump, dump
-                switch_only(1, dump, dump)
-            else:
-                yield calls, toggle, toggle
-                dump()
-                switch_only(calls, toggle, toggle)
-                dump()
+            toggle()
+            yield calls, dump, dump
+            switch_only(1, dump, dump)
             if waited_for() != others:
                 starts = Starts()
                 with starts.noted():

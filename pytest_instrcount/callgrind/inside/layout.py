@@ -12,11 +12,10 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
-from itertools import repeat
 from typing import Any
 
-#: So much of each size is taken before a test: some pools of pymalloc (CPython 3.11 and later).
-_POOLS, _POOL_BYTES = 4, 16_384
+#: Bytes of an object that is all data, without them.
+_HEAD = sys.getsizeof(b"")
 #: Entries of the cache of methods, and versions that one type may have (CPython 3.13).
 _ENTRIES, _VERSIONS = 4096, 900
 #: Sizes of objects that are as large as names are, and how many are made of each.
@@ -59,30 +58,6 @@ def renew_versions(layout: int) -> None:
         left -= used
 
 
-def settle(layout: int) -> None:
-    """Take the places that pytest's start has left free: a test has pools of its own, in all layouts.
-
-    In a pool with a single free place each new object fills it and frees it again, and in which order
-    places are free decides which slots of a dict objects take. Any import leaves other places.
-    Layouts other than the usual one take some more, so that the test's pools are full elsewhere.
-    """
-    pick = random.Random(layout)
-    head = sys.getsizeof(b"")
-    for size in range(16, 513, 16):
-        number = _POOLS * _POOL_BYTES // size
-        number += pick.randrange(_POOL_BYTES // size) if layout else 0
-        if size > head:
-            _kept.append([*map(bytes, repeat(size - head, number))])
-        elif size > 16:
-            _kept.append([*map(float, range(number))])
-        else:
-            _kept.append([object() for _ in range(number)])
-    if layout:
-        libc = ctypes.CDLL(None)
-        for _ in range(pick.randrange(64)):
-            libc.malloc(pick.randrange(16, 1100))
-
-
 def _keep_some(pick: random.Random, made: list[Any], share: float) -> None:
     kept = [each for each in made if pick.random() < share]
     pick.shuffle(kept)
@@ -97,12 +72,12 @@ def _part_names(pick: random.Random) -> None:
     every layout, and a test would find two of its names in one place in all layouts or in none.
     """
     for size in _NAMES:
-        length = size - sys.getsizeof(b"")
+        length = size - _HEAD
         # one block that glibc maps by itself, and no other: it is to leave no room in the heap
         made: list[Any] = [None] * _NAMED
         for number in range(_NAMED):
             made[number] = b"-".ljust(length)
-        for step in (pick.randrange(2, 6), pick.randrange(7, 12)):
+        for step in (pick.randrange(2, 6), *pick.sample(range(7, 97), 2)):
             for number in range(0, _NAMED, step):
                 made[number] = None
         _kept.append(made)

@@ -36,6 +36,7 @@ from pytest_instrcount.callgrind.inside.forking import (
 )
 from pytest_instrcount.callgrind.inside.layout import disturb, renew_versions
 from pytest_instrcount.callgrind.inside.loops import steady_loops
+from pytest_instrcount.callgrind.inside.places import open_arena
 from pytest_instrcount.callgrind.inside.rehearsal import rehearse
 from pytest_instrcount.callgrind.inside.runner import (
     TestChild,
@@ -223,6 +224,8 @@ class Zygote:
         forget_adaptation([*self._functions, *functions_alive()])
         renew_versions(order["layout"])
         gc.collect()
+        if self._plan["counts"]:
+            open_arena()
         gc.freeze()
         collected: Collected = {
             "kind": "collected",

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
 from pytest_instrcount.callgrind.inside.loops import steady_loop
+from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
 from pytest_instrcount.callgrind.requests import Request
@@ -68,7 +69,7 @@ class Repeater:
 
     def count_phases(self, counter: CallCounter) -> None:
         """Count the test function within all of pytest's phases, in a fork."""
-        counter.fork(lambda: counter.count(self._repeat_phases, apart=True))
+        counter.fork(lambda: counter.count(self._repeat_phases))
 
     def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
         for _ in range(times):
@@ -143,6 +144,7 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
         @transparent
         async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
             steady_loop()
+            make_room()
             before()
             await function(*args, **kwargs)
             after()
@@ -151,6 +153,7 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
 
     @functools.wraps(function)
     def counted(*args: Any, **kwargs: Any) -> None:
+        make_room()
         before()
         function(*args, **kwargs)
         after()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.seeding import seed_random
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.fixtures.rounds import Rounds
@@ -54,7 +55,6 @@ class CallCounter:
                 warmup=rounds.warmup_rounds,
                 calls=rounds.rounds,
                 iterations=rounds.iterations,
-                apart=True,
                 once=rounds.once,
             )
         )
@@ -79,6 +79,7 @@ def repeat_call(
     """Call the target so often, each time with the same random numbers before it."""
     for _ in range(times):
         seed_random()
+        make_room()
         before()
         target(*args, **kwargs)
         after()
@@ -89,6 +90,7 @@ def repeat_once(times: int, before: Request, after: Request, rounds: Rounds) -> 
     for _ in range(times):
         seed_random()
         args, kwargs = rounds.set_up()
+        make_room()
         before()
         rounds.value = rounds.target(*args, **kwargs)
         after()
@@ -101,10 +103,12 @@ def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) ->
         seed_random()
         args, kwargs = rounds.set_up()
         if iterations == 1:
+            make_room()
             before()
             target(*args, **kwargs)
             after()
         else:
+            make_room()
             before()
             for _ in range(iterations):
                 target(*args, **kwargs)
@@ -128,6 +132,7 @@ def repeat_awaited(
         for _ in range(times):
             await pause()
             seed_random()
+            make_room()
             before()
             await target(*args, **kwargs)
             after()
@@ -144,6 +149,7 @@ def repeat_awaited_rounds(rounds: Rounds, pause: Pause) -> RepeatAwaited:
             await pause()
             seed_random()
             args, kwargs = rounds.set_up()
+            make_room()
             before()
             for _ in range(iterations):
                 await target(*args, **kwargs)

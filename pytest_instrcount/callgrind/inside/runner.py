@@ -17,7 +17,6 @@ import pytest
 from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
-from pytest_instrcount.callgrind.inside.layout import settle
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
 from pytest_instrcount.callgrind.requests import Requests
@@ -109,7 +108,6 @@ class TestChild:
         self._prepare_process(
             order["child"], os.path.join(temporary_folder(scratch), order["child"])
         )
-        settle(self._layout)
         if not self._rehearses:
             keep_last_words(scratch, order["child"])
         self._counter = Counter(
@@ -117,6 +115,7 @@ class TestChild:
             requests,
             pilot=bool(order["pilot"]),
             rehearses=self._rehearses,
+            layout=self._layout,
             trampolines=self._trampolines(scratch) if order["by_python"] else None,
         )
         if not order["trace"]:

@@ -162,7 +162,7 @@ class Run:
         elif message["kind"] == "ask":
             self.answer_pilot()
         elif message["kind"] == "counted":
-            self.note_count(message["iterations"], apart=message["apart"])
+            self.note_count(message["iterations"])
         elif message["kind"] == "problem":
             self.problem = message["why"]
         elif message["kind"] == "offspring":
@@ -190,14 +190,12 @@ class Run:
             self.once = seconds
         self.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
 
-    def note_count(self, iterations: int, *, apart: bool) -> None:
+    def note_count(self, iterations: int) -> None:
         """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
         warmup, calls = self.chosen
         self.counted = [warmup, calls * iterations]
-        skipped = 3 if self.piloted else 0
-        self.wanted_dumps = [skipped, skipped + 1]
-        if apart:  # one when the switch goes on, one when it goes off
-            self.wanted_dumps = list(range(skipped + 1, skipped + 2 * calls + 2, 2))
+        first = 4 if self.piloted else 1
+        self.wanted_dumps = list(range(first, first + 2 * calls + 1, 2))
 
     def spans(self) -> list[tuple[str, float, float]]:
         """Time spans of its phases, from its messages and, after a pilot, its dumps."""
