@@ -84,9 +84,8 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: 
     sign = 1 if grew else -1
     lines: list[str] = []
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
-    called = (each for each in delta.called if each.cost * sign > 0)
-    most = next(called, None)
-    if most is not None and most.cost * 2 * sign >= delta.self_delta * sign:
+    most = _most_called(delta, sign)
+    if most is not None:
         callee = printable(most.name.rpartition(":")[2])
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
         lines = _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)
@@ -94,6 +93,32 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: 
         calls = _calls(delta.calls_before, delta.calls_after)
         lines.append(cut_right(f"in its own code and the C functions it calls; {calls}", width))
     return lines
+
+
+def _most_called(delta: PythonDelta, sign: int) -> CalledMore | None:
+    """The callee whose number of calls makes most of the change."""
+    most = next((each for each in delta.called if each.cost * sign > 0), None)
+    return most if most and most.cost * 2 * sign >= delta.self_delta * sign else None
+
+
+def main_cause(result: TestResult) -> tuple[str, str]:
+    """The function that explains most of a change, and its place with what it does otherwise; "" if unknown.
+
+    ``("slugify", "slug.py:12 calls re.sub 20 -> 40 times")``
+    """
+    grew = result.verdict is not Verdict.improved
+    sign = 1 if grew else -1
+    if result.python is not None and (causes := result.python.causes(grew=grew)):
+        most = _most_called(causes[0], sign)
+        path, _, qualname = causes[0].name.rpartition(":")
+        line = place_of(result.python.new, causes[0].name)[1]
+        what = f" calls {most.name.rpartition(':')[2]} {_times(most)}" if most else ", its own code"
+        return qualname, (f"{path}:{line}" if line else path) + what
+    for each in result.functions:
+        if each.ir * sign > 0:
+            path, _, name = each.name.rpartition(":")
+            return name, f"{path}, {_calls(each.calls_before, each.calls_after)}"
+    return "", ""
 
 
 def _times(called: CalledMore) -> str:

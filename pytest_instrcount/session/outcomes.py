@@ -20,7 +20,6 @@ from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.host.account.current import current
 from pytest_instrcount.host.account.records import MeasurementRecord
-from pytest_instrcount.report.words import percent
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.answers import collector_paused, measurement_of
 from pytest_instrcount.session.findings import Findings
@@ -148,7 +147,7 @@ class Outcomes:
             self._findings.note(f"{item.nodeid}: measured once: one call takes {once:.0f} s")
         ruling = self._findings.rule(measurement, chosen.max_delta, chosen.max_allocs_delta)
         self._note_measured(item, result=ruling)
-        delta = [] if ruling.delta is None else [("instrcount.delta", percent(ruling.delta))]
+        delta = [] if ruling.delta is None else [("instrcount.delta", float(ruling.delta))]
         return [("instrcount.ir", ruling.ir), *delta]
 
 

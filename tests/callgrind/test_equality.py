@@ -176,7 +176,7 @@ def test_one_percent_more_work_fails_one_test(
     assert 0.005 < tests["test_suite.py::test_work"]["delta"] < 0.05
     assert tests["test_suite.py::test_other"]["verdict"] == "unchanged"
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["test_work: *Ir * -> * (+*%, limit +0.5 %)"])
+    result.stdout.fnmatch_lines(["+*% (limit 0.5 %): *", "  test_work: *Ir * -> *"])
     assert 'failures="1"' in project.path.joinpath("junit.xml").read_text()
     write("pass")
     result, tests = run("--instrcount-max-delta=0.5%")

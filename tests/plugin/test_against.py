@@ -144,7 +144,8 @@ def test_regression(other: Other, project: Project) -> None:
             "instrcount: measuring 2 tests under Valgrind, * at a time",
             f"instrcount: measuring 1 test at HEAD ({short}) again, and in other layouts",
             "instrcount: measuring 1 test again, and in 3 other layouts",
-            "test_a: * 10,000 -> 12,000 (+20 %, limit +1 %)",
+            "+20 % (limit 1 %): *",
+            "  test_a: * 10,000 -> 12,000",
             "  accept: merge it, or allow more by max_delta= in its marker; "
             "--instrcount-against stores nothing",
             "instrcount: 1 unchanged, 1 regressed",

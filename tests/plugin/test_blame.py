@@ -74,7 +74,7 @@ def test_an_improvement_is_explained(suite: Project) -> None:
     suite.valgrind.costs["test_a"] = 5_000
     asked(suite)
     told = [
-        "test_a: *Ir 10,000 -> 5,000 (-50 %, limit +1 %) [[]improved[]]",
+        "*-50 % (limit 1 %): test_a test_it.py:3 calls f 10 -> 5 times [[]improved[]]",
         "  by Python function (trampolines; 100 % of the change):",
         "    -49.5 %  test_it.py:3 test_a",
         "      calls f 10 -> 5 times",

@@ -89,7 +89,9 @@ def test_two_folders(suite: Project, capsys: Captured) -> None:
         "test_it.py::test_b",
         "test_it.py::test_a",
     ]
-    start = text.splitlines().index(next(x for x in text.splitlines() if x.startswith("test_a: ")))
+    start = text.splitlines().index(
+        next(x for x in text.splitlines() if x.startswith("  test_a: "))
+    )
     failure = text.splitlines()[start : start + 7]
     assert "    +10 %  test_it.py test_a" in lines
     assert "      calls f 1 -> 2 times" in lines
@@ -148,7 +150,7 @@ def test_two_reports(suite: Project, capsys: Captured) -> None:
     suite.valgrind.costs["test_a"] = 13_000
     suite.measure(f"--instrcount-report=json:{paths[1]}")
     lines = said(capsys, "compare", *paths, code=1)
-    assert lines[0] == "test_a: Ir 11,000 -> 13,000 (+18.2 %, limit +1 %)"
+    assert lines[0] == "+18.2 % (limit 1 %): Ir 11,000 -> 13,000"
     assert "instrcount: 2 unchanged, 1 regressed" in lines
     said(capsys, "compare", paths[0], paths[0])
     other = json.loads(Path(paths[1]).read_text())

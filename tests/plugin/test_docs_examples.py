@@ -503,7 +503,9 @@ NOT_OURS = re.compile(
     re.VERBOSE,
 )
 #: What is no word of a message: numbers, paths, names of functions, signs.
-_OTHER = re.compile(r"\s{2,}|\S+\.py:\d+ \S+|\S*[\d_./\\=`\[\]{}\"…^|]\S*|->|[+%:;,()-]+")
+_OTHER = re.compile(
+    r"\s{2,}|[\w.]+ \S+\.py:\d+(?=,| calls)|\S+\.py:\d+ \S+|\S*[\d_./\\=`\[\]{}\"…^|]\S*|->|[+%:;,()-]+"
+)
 
 
 def words_of(text: str) -> str:

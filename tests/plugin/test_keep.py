@@ -60,7 +60,8 @@ def test_a_failure_has_both_sides(suite: Project) -> None:
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "test_a: *Ir 10,000 -> 20,000*",
+            "+100 % (limit 1 %): test_a test_it.py:4, its own code",
+            "  test_a: Ir 10,000 -> 20,000",
             "  profile now:    kept/tests/test_it/test_a-*.callgrind.out",
             "  profile before: kept/tests/test_it/test_a-*.baseline.callgrind.out",
             "  accept: pytest --instrcount-update-baseline tests/test_it.py::test_a",

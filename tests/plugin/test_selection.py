@@ -220,7 +220,7 @@ def test_prune_refused_still_gates(suite: Project) -> None:
     """The regression is told before the refusal."""
     suite.valgrind.costs["test_a1"] = 20_000
     result = suite.run("--instrcount-prune", "-k", "a1")
-    result.stdout.fnmatch_lines(["test_a1: Ir 10,000 -> 20,000 *"])
+    result.stdout.fnmatch_lines(["+100 % (limit 1 %): *", "  test_a1: Ir 10,000 -> 20,000"])
 
 
 def test_prune_is_refused_when_interrupted(suite: Project) -> None:

@@ -512,7 +512,8 @@ def test_calls_explain_instructions(project: Project) -> None:
     project.valgrind.traced["test_a"] = {"test_it:f": 5}
     project.measure().stdout.fnmatch_lines(
         [
-            "test_a: Ir 10,000 -> 11,000 (+10 %, limit +1 %)",
+            "+10 % (limit 1 %): *",
+            "  test_a: Ir 10,000 -> 11,000",
             "  of the calls that its body makes:",
             "    +2 calls  3 -> 5  test_it:f",
         ]

@@ -140,7 +140,8 @@ def test_regressed(suite: Project) -> None:
             "I*",
             "*= FAILURES =*",
             "*_ test_a _*",
-            "test_a: Ir 10,000 -> 10,300 (+3 %, limit +1 %)",
+            "+3 % (limit 1 %): test_a test_it.py:3, its own code",
+            "  test_a: Ir 10,000 -> 10,300",
             "  detects >= 0.02 %",
             "  by Python function (trampolines; 100 % of the change):",
             "    +3 %  test_it.py:3 test_a",
@@ -199,7 +200,9 @@ def test_improved(suite: Project) -> None:
     )
     result = suite.measure("--instrcount-improved=fail")
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["test_a: Ir 10,000 -> 9,000 (-10 %, limit +1 %) [[]improved]"])
+    result.stdout.fnmatch_lines(
+        ["-10 % (limit 1 %): * [[]improved]", "  test_a: Ir 10,000 -> 9,000"]
+    )
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
@@ -317,15 +320,17 @@ def test_junit(suite: Project) -> None:
     assert [case.get("name") for case in failures] == ["test_a"]
     failure = failures[0].find("failure")
     assert failure is not None
-    assert "Ir 10,000 -> 11,000 (+10 %" in (failure.text or "")
+    assert "Ir 10,000 -> 11,000" in (failure.text or "")
+    first = (failure.text or "").splitlines()[0]
+    assert failure.get("message") == first and first.startswith("+10 % (limit 1 %): ")
     found = {
         case.get("name"): {each.get("name"): each.get("value") for each in case.iter("property")}
         for case in xml
         if case.find("properties") is not None
     }
     assert found == {
-        "test_a": {"instrcount.ir": "11000", "instrcount.delta": "+10 %"},
-        "test_b": {"instrcount.ir": "10000", "instrcount.delta": "0 %"},
+        "test_a": {"instrcount.ir": "11000", "instrcount.delta": "0.1"},
+        "test_b": {"instrcount.ir": "10000", "instrcount.delta": "0.0"},
     }
 
 

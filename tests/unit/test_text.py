@@ -320,9 +320,10 @@ def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
         denoised_ir=12_228,
         detects=Fraction(1, 5000),
     )
-    assert render_failure(noisy, "pytest")[:3] == [
-        "test_a: mean Ir 12,000 -> 12,228 (+1.9 %, limit +1 %)",
-        "  in the usual layout: Ir 12,345 -> 12,456 (+0.9 %)",
+    assert render_failure(noisy, "pytest")[:4] == [
+        "+1.9 % (limit 1 %): mean Ir 12,000 -> 12,228",
+        "  test_a: mean Ir 12,000 -> 12,228",
+        "  in the usual layout of memory: Ir 12,345 -> 12,456",
         "  detects >= 0.02 %",
     ]
     row = render_summary(summary(noisy), 0)[2]
@@ -427,7 +428,8 @@ def test_regressed() -> None:
         detail=("measured with 20 warm-up calls",),
     )
     assert render_failure(regressed, UPDATE) == [
-        "json: Ir 12,345 -> 12,702 (+2.9 %, limit +1 %)",
+        "+2.9 % (limit 1 %): scan_once _json.c, 10 -> 12 calls",
+        "  json: Ir 12,345 -> 12,702",
         "  by C function, its own and with what it calls (100 % of the change):",
         "      +2.4 %  10 -> 12 calls  _json.c:scan_once",
         "     +0.41 %  3 -> 3.5 calls  malloc.c:malloc",
@@ -441,15 +443,14 @@ def test_regressed() -> None:
 def test_regressed_by_little() -> None:
     """The text never says that a delta at the limit failed."""
     little = result(Verdict.regressed, 1_010_001, 1_000_000)
-    assert render_failure(little, UPDATE)[0] == (
-        "test_a: Ir 1,000,000 -> 1,010,001 (+1.0001 %, limit +1 %)"
-    )
+    assert render_failure(little, UPDATE)[0] == ("+1.0001 % (limit 1 %): Ir 1,000,000 -> 1,010,001")
 
 
 def test_regressed_from_zero() -> None:
     """No fraction says it; the word does."""
     assert render_failure(result(Verdict.regressed, 5, 0), UPDATE) == [
-        "test_a: Ir 0 -> 5 (regressed, limit +1 %)",
+        "regressed (limit 1 %): Ir 0 -> 5",
+        "  test_a: Ir 0 -> 5",
         "  accept: " + UPDATE,
     ]
 
@@ -476,8 +477,8 @@ def test_incomparable() -> None:
 def test_improved() -> None:
     """Where improvements fail, the way out is to store them."""
     lines = render_failure(result(Verdict.improved, 10_000), UPDATE)
-    assert lines[0] == "test_a: Ir 12,345 -> 10,000 (-19 %, limit +1 %) [improved]"
-    assert "store the new count" in lines[1]
+    assert lines[0] == "-19 % (limit 1 %): Ir 12,345 -> 10,000 [improved]"
+    assert "store the new count" in lines[2]
     assert lines[-1] == "  accept: " + UPDATE
 
 

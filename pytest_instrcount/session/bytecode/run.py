@@ -25,7 +25,7 @@ from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.names import own_key
-from pytest_instrcount.report.words import UNIT_FACT, percent
+from pytest_instrcount.report.words import UNIT_FACT
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.plan import plan_measured
@@ -239,5 +239,5 @@ class BytecodeRun:
         ruling = self._findings.rule(measurement, chosen.max_delta, None)
         properties: list[tuple[str, object]] = [(f"instrcount.{UNIT}", ruling.ir)]
         if ruling.delta is not None:
-            properties.append(("instrcount.delta", percent(ruling.delta)))
+            properties.append(("instrcount.delta", float(ruling.delta)))
         return "", properties
