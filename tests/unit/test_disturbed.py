@@ -90,13 +90,17 @@ HEAP = """
 import ctypes, random, sys
 from pytest_instrcount.callgrind.inside import heap
 
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena free blocks b c d fast e bytes top".split()]
+
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Info
+
 def free():
-    class Info(ctypes.Structure):
-        _fields_ = [(name, ctypes.c_size_t) for name in "arena free blocks b c d fast e bytes top".split()]
-    libc = ctypes.CDLL(None)
-    libc.mallinfo2.restype = Info
-    info = libc.mallinfo2()
+    info = mallinfo()
     return [info.free, info.blocks, info.fast, info.bytes, info.top]
+
+free()
 
 def litter(count):
     made = [bytes(pick.randrange(500, 5000)) for _ in range(count)]
