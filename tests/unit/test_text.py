@@ -20,6 +20,7 @@ from pytest_instrcount.gate.records import RunSummary, TestResult, measured_resu
 from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.moves import changed_packages, moved_together
+from pytest_instrcount.report.table import tell_apart
 from pytest_instrcount.report.text import (
     render_failure,
     render_header,
@@ -225,6 +226,16 @@ def test_cut_fits(name: str, width: int) -> None:
     assert len(cut_right(name, width)) <= width
     if len(printable(name)) <= width:
         assert cut_left(name, width) == cut_right(name, width) == printable(name)
+
+
+@given(
+    st.lists(st.text("ab[]", max_size=60), min_size=2, max_size=2, unique=True),
+    st.text("xy", max_size=60),
+)
+def test_names_in_a_table_are_told_apart(names: list[str], end: str) -> None:
+    """However long what they have in common is."""
+    first, second = tell_apart([f"test_a[{name}-{end}]" for name in names], 20)
+    assert first != second and max(len(first), len(second)) <= 20
 
 
 @pytest.mark.parametrize(
