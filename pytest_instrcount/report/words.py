@@ -122,9 +122,9 @@ def detects_where(anywhere: Fraction | None, outside: Fraction | None) -> str:
     """The same of growth that layouts may hide, and of growth that they cannot if that is another.
 
     >>> detects_where(Fraction(42, 10_000), Fraction(1, 10_000))
-    'detects >= 0.42 %, outside of layout noise >= 0.01 %'
+    'detects growth >= 0.42 %, outside of layout noise >= 0.01 %'
     """
-    text = f"detects {detects(anywhere)}"
+    text = f"detects growth {detects(anywhere)}"
     if anywhere is None or outside is None or anywhere <= 2 * outside:
         return text
     return f"{text}, outside of layout noise {detects(outside)}"

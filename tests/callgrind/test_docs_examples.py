@@ -71,8 +71,10 @@ def test_the_readme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
     result = pytester.run(*command)
     assert result.ret == 1
     printed = iter([*map(shape, result.outlines)])
-    # what C functions are called is an affair of the Python, and there are no other tests here
+    # what C functions are called is an affair of the Python, and there are no other tests here,
+    # beside which layouts differ by three instructions
     told = shown.partition(f"== {steps[1]}\n")[2].partition("  by C function")[0]
+    told = re.sub(r"mean (?=Ir)|  in the usual layout.*\n", "", told)
     lines = [shape(line) for line in told.splitlines()]
     assert len(lines) == 6
     assert [line for line in lines if line not in printed] == []

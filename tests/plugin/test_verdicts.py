@@ -142,7 +142,7 @@ def test_regressed(suite: Project) -> None:
             "*_ test_a _*",
             "+3 % (limit 1 %): test_a test_it.py:3, its own code",
             "  test_a: Ir 10,000 -> 10,300",
-            "  detects >= 0.02 %",
+            "  detects growth >= 0.02 %",
             "  by Python function (trampolines; 100 % of the change):",
             "    +3 %  test_it.py:3 test_a",
             "      in its own code and the C functions it calls; 1 call",

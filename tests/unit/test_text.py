@@ -335,7 +335,7 @@ def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
         "+1.9 % (limit 1 %): mean Ir 12,000 -> 12,228",
         "  test_a: mean Ir 12,000 -> 12,228",
         "  in the usual layout of memory: Ir 12,345 -> 12,456",
-        "  detects >= 0.02 %",
+        "  detects growth >= 0.02 %",
     ]
     row = render_summary(summary(noisy), 0)[2]
     assert row.split()[1:4] == ["12,000", "12,228", "+1.9"]
