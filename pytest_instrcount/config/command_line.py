@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_instrcount.config.options import POLICIES
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
-from pytest_instrcount.gate.policy import should_write
 
 UPDATE = "--instrcount-update-baseline"
 _POLICY = "--instrcount-update-policy"
@@ -64,7 +64,7 @@ class CommandLine:
     #: those of them that name files, folders and tests
     names: frozenset[str]
     #: the policy of an update without an option
-    policy: str = "all"
+    policy: str = "changed"
     #: whether -k or -m stand in the ini, too: then those of the command line have replaced them
     selects_always: bool = False
     #: whether --lf or its like left tests out, which a second run would not leave out
@@ -129,7 +129,7 @@ def _without_flags(word: str) -> str:
 
 def accept_tests(typed: CommandLine, tests: Sequence[str]) -> str:
     """The command that stores these tests, however many, and no others."""
-    return _command(typed, typed.needed(selecting=False), "all", tests)
+    return _command(typed, typed.needed(selecting=False), tests)
 
 
 def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
@@ -144,45 +144,27 @@ def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:
     """The command that stores what an update would settle; tests by name as they are to be typed.
 
-    A few are named. Of many, those that the user's own selection has, and the policy that leaves
-    the others alone; where none does (some are improved, some unchanged), those of the same files.
+    A few are named. Of many, those that the user's own selection has, since an update leaves alone
+    what is unchanged; where a second run would not select them again, those of the same files.
     """
     accepted = [test for test, found in verdicts.items() if _SETTLED.union(found) != _SETTLED]
     leaves_out = any(map(_is_left, verdicts.values()))
-    if not (typed.selects or leaves_out):
-        return _command(typed, typed.needed(selecting=True), "all", ())
-    if 0 < len(accepted) <= _MOST_NAMES:
+    if 0 < len(accepted) <= _MOST_NAMES and (typed.selects or leaves_out):
         return accept_tests(typed, accepted)
-    if not (leaves_out or typed.by_history):
-        return _command(typed, typed.needed(selecting=True), "all", ())
-    policy = _narrowest(set().union(*map(verdicts.__getitem__, accepted)) - _SETTLED)
-    if typed.by_history or policy == "all":
-        files = {test.partition("::")[0] for test in accepted}
-        if len(files) <= _MOST_NAMES:
-            return _command(typed, typed.needed(selecting=False), policy, sorted(files))
-    return _command(typed, typed.needed(selecting=True), policy, ())
+    files = sorted({test.partition("::")[0] for test in accepted})
+    if typed.by_history and len(files) <= _MOST_NAMES:
+        return accept_tests(typed, files)
+    return _command(typed, typed.needed(selecting=True), ())
 
 
 _SETTLED = NEVER_WRITTEN | {Verdict.unchanged}
 
 
 def _is_left(verdicts: Collection[Verdict]) -> bool:
-    """True if an update of all would store a test that nothing has changed in."""
+    """True if nothing has changed in a test."""
     return Verdict.unchanged in verdicts and _SETTLED.issuperset(verdicts)
 
 
-def _narrowest(verdicts: Collection[Verdict]) -> str:
-    """The policy that stores all tests of these verdicts, and the fewest others.
-
-    >>> _narrowest([Verdict.new]), _narrowest([Verdict.new, Verdict.regressed])
-    ('missing', 'failing')
-    """
-    for policy in ("missing", "failing"):
-        if all(should_write(each, policy, each is not Verdict.new) for each in verdicts):
-            return policy
-    return "all"
-
-
-def _command(typed: CommandLine, words: Sequence[str], policy: str, tests: Sequence[str]) -> str:
-    chosen = [] if policy == typed.policy else [f"{_POLICY}={policy}"]
+def _command(typed: CommandLine, words: Sequence[str], tests: Sequence[str]) -> str:
+    chosen = [] if typed.policy in POLICIES[:2] else [f"{_POLICY}={POLICIES[0]}"]
     return shlex.join(["pytest", UPDATE, *chosen, *words, *tests])

@@ -9,7 +9,7 @@ import pytest
 
 DEFAULT_TIMEOUT = 600.0
 
-POLICIES = ("all", "missing", "failing")
+POLICIES = ("changed", "all", "missing", "failing")
 MISSING = ("auto", "fail", "note")
 INCOMPARABLE = ("auto", "warn", "fail")
 IMPROVED = ("note", "fail")
@@ -125,7 +125,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add_with_ini(
         "instrcount-update-policy",
-        "Which baselines an update writes: all, missing, or failing (default: all)",
+        "Which baselines an update writes: changed, all, missing, or failing (default: changed)",
         choices=POLICIES,
     )
     add(

@@ -11,7 +11,7 @@ from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 from pytest_instrcount.gate.records import CallsResult, TestResult
 
 Result = TypeVar("Result", TestResult, CallsResult)
-UpdatePolicy: TypeAlias = Literal["all", "missing", "failing"]
+UpdatePolicy: TypeAlias = Literal["changed", "all", "missing", "failing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class Policy:
 def should_write(verdict: Verdict, policy: UpdatePolicy, has_readable_baseline: bool) -> bool:
     """True if an updating run stores this test's measurement.
 
-    ``all``: every measured test, an unchanged one too, since its numbers may differ within the
-    limit. ``missing``: only a test without a baseline. ``failing``: what is regressed, new or
-    incomparable. Never where nothing could be measured, or where a file that cannot be read lies
-    (not new, and yet no readable baseline).
+    ``changed``: not what is unchanged, so that small steps add up against the old baseline.
+    ``all``: that, too. ``missing``: only a test without a baseline. ``failing``: what is regressed,
+    new or incomparable. Never where nothing could be measured, or where a file that cannot be read
+    lies (not new, and yet no readable baseline).
 
-    >>> should_write(Verdict.unchanged, "all", True), should_write(Verdict.unchanged, "failing", True)
+    >>> should_write(Verdict.unchanged, "all", True), should_write(Verdict.unchanged, "changed", True)
     (True, False)
     """
     if verdict in NEVER_WRITTEN:
@@ -83,4 +83,4 @@ def should_write(verdict: Verdict, policy: UpdatePolicy, has_readable_baseline: 
         return is_new
     if policy == "failing":
         return verdict in (Verdict.regressed, Verdict.new, Verdict.incomparable)
-    return True
+    return policy == "all" or verdict is not Verdict.unchanged

@@ -84,7 +84,9 @@ def render_summary(
 def _stored(summary: RunSummary) -> list[str]:
     written = sum(result.written for result in summary.results)
     written += sum(calls.written for calls in summary.traces)
-    return [f"instrcount: {several(written, 'baseline')} written", *render_accepted(summary)]
+    unchanged = any(result.verdict is Verdict.unchanged for result in summary.results)
+    why = ": what is unchanged keeps its own" if unchanged and not written else ""
+    return [f"instrcount: {several(written, 'baseline')} written{why}", *render_accepted(summary)]
 
 
 def _moved(results: Sequence[TestResult]) -> list[TestResult]:

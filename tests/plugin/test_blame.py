@@ -128,10 +128,10 @@ def test_trampolines_or_nothing(suite: Project) -> None:
 
 def test_the_kind_of_the_baseline_decides(suite: Project) -> None:
     """What was stored by the tracer is compared by the tracer."""
-    suite.valgrind.costs["test_a"] = 10_001
+    suite.valgrind.costs["test_a"] = 20_000
     suite.update("--instrcount-blame=tracer")
     asked(suite)
-    suite.valgrind.costs["test_a"] = 20_000
+    suite.valgrind.costs["test_a"] = 40_000
     suite.measure()
     assert asked(suite) == []
     assert [order.by_python for order in suite.valgrind.started[-1].orders] == [True]

@@ -17,7 +17,7 @@ MARKED = "import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n"
 
 #: Name with underscores, text of a value, attribute of Settings, value there, default.
 TWINS: list[tuple[str, str, str, Any, Any]] = [
-    ("instrcount_update_policy", "failing", "policy", "failing", "all"),
+    ("instrcount_update_policy", "failing", "policy", "failing", "changed"),
     (
         "instrcount_max_delta",
         "5000ir",
@@ -144,7 +144,7 @@ def test_wrong_values_are_told_at_once(project: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: instrcount: wrong settings [[]settings]"])
     for line in (
-        "instrcount_update_policy = 'some': choose one of all, missing, failing",
+        "instrcount_update_policy = 'some': choose one of changed, all, missing, failing",
         "instrcount_missing = 'maybe': choose one of auto, fail, note",
         "instrcount_incomparable = 'no': choose one of auto, warn, fail",
         "instrcount_improved = 'yes': choose one of note, fail",

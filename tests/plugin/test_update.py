@@ -40,13 +40,17 @@ def moved(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("args", "changed"),
     [
-        ((), {"test_slower": 11_000, "test_faster": 9_000, "test_within": 10_001}),
+        ((), {"test_slower": 11_000, "test_faster": 9_000}),
+        (
+            ("--instrcount-update-policy=all",),
+            {"test_slower": 11_000, "test_faster": 9_000, "test_within": 10_001},
+        ),
         (("--instrcount-update-policy=missing",), {}),
         (("--instrcount-update-policy=failing",), {"test_slower": 11_000}),
     ],
 )
 def test_policies(moved: Project, args: tuple[str, ...], changed: dict[str, int]) -> None:
-    """``all`` stores every count, ``missing`` new tests alone, ``failing`` what fails the gate."""
+    """What is unchanged is left alone, so that small steps add up; ``all`` stores every count."""
     before = moved.baseline_ir()
     assert set(before.values()) == {10_000}
     moved.update(*args)
@@ -310,7 +314,7 @@ def test_baselines_of_an_older_format_are_refused_once(
     assert lines[1] == "  fix: pytest --instrcount-update-baseline    (measures all of them again)"
 
 
-@pytest.mark.parametrize("policy", ["all", "missing", "failing"])
+@pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])
 def test_an_update_replaces_baselines_of_an_older_format(project: Project, policy: str) -> None:
     """Whatever they held, with every policy: nothing can be compared with them."""
     project.write(SUITE)
@@ -323,7 +327,7 @@ def test_an_update_replaces_baselines_of_an_older_format(project: Project, polic
     assert project.baseline_ir() == dict.fromkeys(KEPT, 20_000)
 
 
-@pytest.mark.parametrize("policy", ["all", "missing", "failing"])
+@pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])
 @pytest.mark.parametrize("how", KINDS)
 def test_they_are_never_overwritten(project: Project, how: str, policy: str) -> None:
     """An update leaves such a file as it is, and says so as an error; the others are written."""

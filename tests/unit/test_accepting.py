@@ -66,38 +66,28 @@ def test_a_selection_that_replaces_the_inis_stays() -> None:
         ),
         # many: the user's selection, if it has no others
         (typed("t.py", "t.py"), dict.fromkeys(MANY, (Verdict.improved,)), f"{UPDATE} t.py"),
-        # or the policy that leaves the others alone
+        # others are left alone by an update
         (
             typed("-q -k test", ""),
             dict.fromkeys(MANY, (Verdict.new,)) | {"b": [Verdict.unchanged]},
-            f"{UPDATE} --instrcount-update-policy=missing -k test",
+            f"{UPDATE} -k test",
         ),
-        (
-            typed(""),
-            dict.fromkeys(MANY, (Verdict.regressed,)) | {"b": [Verdict.unchanged]},
-            f"{UPDATE} --instrcount-update-policy=failing",
-        ),
-        # or the files, where no policy does, or --lf has left tests out
-        (
-            typed(""),
-            dict.fromkeys(MANY, (Verdict.improved,)) | {"b": [Verdict.unchanged]},
-            f"{UPDATE} t.py",
-        ),
+        # the files, where --lf has left tests out
         (
             typed("--lf", by_history=True),
             dict.fromkeys(MANY, (Verdict.regressed,)),
-            f"{UPDATE} --instrcount-update-policy=failing t.py",
+            f"{UPDATE} t.py",
         ),
         (
             typed("all", "all"),
             {f"{n}.py::t": [Verdict.improved] for n in range(6)} | {"b": [Verdict.unchanged]},
             f"{UPDATE} all",
         ),
-        # the ini's policy is overruled only where it has to be
+        # the ini's policy may leave out too much
         (
             typed("", policy="missing"),
             {"a": [Verdict.new], "b": [Verdict.new]},
-            f"{UPDATE} --instrcount-update-policy=all",
+            f"{UPDATE} --instrcount-update-policy=changed",
         ),
     ],
 )

@@ -127,24 +127,24 @@ def test_a_strict_gate(
     ("verdict", "policies"),
     [
         (Verdict.unchanged, {"all"}),
-        (Verdict.improved, {"all"}),
-        (Verdict.regressed, {"all", "failing"}),
-        (Verdict.new, {"all", "missing", "failing"}),
-        (Verdict.incomparable, {"all", "failing"}),
+        (Verdict.improved, {"changed", "all"}),
+        (Verdict.regressed, {"changed", "all", "failing"}),
+        (Verdict.new, {"changed", "all", "missing", "failing"}),
+        (Verdict.incomparable, {"changed", "all", "failing"}),
         (Verdict.nondeterministic, set()),
         (Verdict.failed, set()),
         (Verdict.stale, set()),
         (Verdict.uncounted, set()),
     ],
 )
-@pytest.mark.parametrize("policy", ["all", "missing", "failing"])
+@pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])
 def test_should_write(verdict: Verdict, policies: set[str], policy: UpdatePolicy) -> None:
     """Each policy stores what its word says."""
     has_baseline = verdict is not Verdict.new
     assert should_write(verdict, policy, has_baseline) is (policy in policies)
 
 
-@pytest.mark.parametrize("policy", ["all", "missing", "failing"])
+@pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])
 @pytest.mark.parametrize("verdict", Verdict)
 def test_nothing_is_written_over_what_cannot_be_read(
     verdict: Verdict, policy: UpdatePolicy
