@@ -34,6 +34,18 @@ def several(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def duration(seconds: float) -> str:
+    """About how long something takes, after a comma; nothing if it is short.
+
+    >>> duration(9.4), duration(47), duration(171)
+    ('', ', about 50 seconds', ', about 3 minutes')
+    """
+    if seconds < 10:
+        return ""
+    tens, minutes = round(seconds, -1), round(seconds / 60)
+    return f", about {tens:.0f} seconds" if seconds < 95 else f", about {minutes} minutes"
+
+
 def _written(char: str) -> str:
     if char.isprintable() or char in _HARMLESS:
         return char

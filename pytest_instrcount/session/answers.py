@@ -24,7 +24,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.host.account.current import count, timed
-from pytest_instrcount.host.text import several
+from pytest_instrcount.host.text import duration, several
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.progress import Pulse
 
@@ -154,13 +154,14 @@ def measure_layouts(
     order_of: Callable[[str], Order],
     limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
+    jobs: int,
 ) -> None:
     """Measure in other layouts of memory what one count does not settle: in few, then in more.
 
-    How many follows from counts alone. Raises ZygoteFailed.
+    How many follows from counts alone; so many ``jobs`` at a time. Raises ZygoteFailed.
     """
     for layouts in (range(OTHER_LAYOUTS + 1), range(OTHER_LAYOUTS + 1, MOST_OTHER_LAYOUTS + 1)):
-        _measure_in(layouts, zygote, findings, order_of, limits_of, say)
+        _measure_in(layouts, zygote, findings, order_of, limits_of, say, jobs)
 
 
 def _measure_in(
@@ -170,6 +171,7 @@ def _measure_in(
     order_of: Callable[[str], Order],
     limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
+    jobs: int,
 ) -> None:
     """Measure what is unsettled in these layouts; the first of all is the usual one, once more."""
 
@@ -181,7 +183,8 @@ def _measure_in(
         return
     tests = several(len(repetition), "test")
     more = f"{len(layouts)} more layouts" if layouts.start else f"{OTHER_LAYOUTS} other layouts"
-    say(f"instrcount: measuring {tests} {'' if layouts.start else 'again, and '}in {more}")
+    about = duration(findings.seconds_of(repetition) * len(layouts) / jobs)
+    say(f"instrcount: measuring {tests} {'' if layouts.start else 'again, and '}in {more}{about}")
     size = len(repetition) * len(layouts)
     count("asked", "layouts", size)
     number = zygote.ask(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,13 @@ class Findings:
     remarks: dict[str, list[str]] = field(default_factory=dict)
     #: to be said below the table
     notes: list[str] = field(default_factory=list)
+    #: nodeid -> how long it took to count it once
+    seconds: dict[str, float] = field(default_factory=dict)
     _said: Once = field(default_factory=Once)
+
+    def seconds_of(self, nodeids: Iterable[str]) -> float:
+        """How long it took to count these tests once, one after the other."""
+        return sum(self.seconds.get(nodeid, 0.0) for nodeid in nodeids)
 
     def expect(self, place: Place) -> None:
         """A test is to be measured or traced."""

@@ -168,9 +168,8 @@ class Counting:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Around the tests: say what is coming, then measure what one count does not settle."""
         if self._numbers:
-            number, jobs = len(self._numbers), self._jobs
-            tests = several(number, "test")
-            self._say(f"instrcount: measuring {tests} under Valgrind, {jobs} at a time")
+            tests = several(len(self._numbers), "test")
+            self._say(f"instrcount: measuring {tests} under Valgrind, {self._jobs} at a time")
         try:
             with noting_interruption(self._findings):
                 result = yield
@@ -183,6 +182,7 @@ class Counting:
                     lambda nodeid: self._order(self._items[nodeid]),
                     self._limits_of,
                     self._say,
+                    self._jobs,
                 )
             self._end_counting()
             self._attribute()

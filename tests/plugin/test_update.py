@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_instrcount.gate.store.baseline_json import SCHEMA
+from pytest_instrcount.session import replay
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -65,6 +68,25 @@ def test_what_is_accepted_does_not_fail(moved: Project) -> None:
     assert result.stdout.str().count("baselines written") == 1
     assert "accept:" not in result.stdout.str()
     assert moved.measure().ret == pytest.ExitCode.OK
+
+
+def test_a_first_run_says_how_long_it_takes(
+    moved: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From what counting each test once took."""
+    load = replay.load_reports
+
+    def slow(config: pytest.Config, answer: Any) -> list[Any]:
+        reports = load(config, answer)
+        for report in reports:
+            report.duration = 600.0
+        return reports
+
+    monkeypatch.setattr(replay, "load_reports", slow)
+    said = re.compile(
+        r"instrcount: measuring \d tests again, and in 3 other layouts, about \d+ minutes"
+    )
+    assert any(said.fullmatch(line) for line in moved.update().stdout.lines)
 
 
 def test_update_in_ci(moved: Project, monkeypatch: pytest.MonkeyPatch) -> None:
