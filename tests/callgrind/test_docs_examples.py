@@ -22,8 +22,8 @@ _FACTS = re.compile(r", \d+ at a time|[+-]?\d[\d,.]*| +|-{2,}|={2,}")
 
 
 def shape(line: str) -> str:
-    """A line without its numbers and its filling."""
-    return _FACTS.sub(" ", line).strip()
+    """A line without its numbers and its filling, and whether layouts differ, which depends on the path."""
+    return _FACTS.sub(" ", line.replace("mean Ir", "Ir")).strip()
 
 
 @pytest.mark.long
@@ -74,7 +74,7 @@ def test_the_readme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
     # what C functions are called is an affair of the Python, and there are no other tests here,
     # beside which layouts differ by three instructions
     told = shown.partition(f"== {steps[1]}\n")[2].partition("  by C function")[0]
-    told = re.sub(r"mean (?=Ir)|  in the usual layout.*\n", "", told)
+    told = re.sub(r"  in the usual layout.*\n", "", told)
     lines = [shape(line) for line in told.splitlines()]
     assert len(lines) == 6
     assert [line for line in lines if line not in printed] == []
@@ -86,7 +86,9 @@ def follow(pytester: pytest.Pytester, block: Block, code: int) -> None:
     assert result.ret == code
     printed = iter([*map(shape, result.outlines)])
     # what C functions are called is an affair of the Python
-    shown = (shape(line) for line in block.shown if ".c" not in line)
+    shown = (
+        shape(line) for line in block.shown if ".c" not in line and " more layouts" not in line
+    )
     assert [line for line in shown if line not in printed] == []
 
 

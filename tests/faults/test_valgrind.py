@@ -44,8 +44,8 @@ FAULTS = {
     "valgrind_is_out_of_memory": Fault(
         """
         used = int(open("/proc/self/statm").read().split()[0]) * 4096
-        resource.setrlimit(resource.RLIMIT_AS, (used, used))
-        for number in range(100_000): CALLS.append(bytes(100_000))
+        resource.setrlimit(resource.RLIMIT_AS, (used + 20_000_000,) * 2)
+        for number in range(100_000): CALLS.append(bytes(8_000_000))
         """,
         "",
         "MemoryError",

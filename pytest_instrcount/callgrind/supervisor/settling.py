@@ -91,7 +91,9 @@ class Ended:
         if result is None:
             return None
         if result["kind"] == "broken":
-            return self._problem(f"the plugin failed {self.place}: {result['why']}")
+            is_full = result["why"].startswith("MemoryError")  # for the report of its end, too
+            what = "it left no memory" if is_full else "the plugin failed"
+            return self._problem(f"{what} {self.place}: {result['why']}")
         if result["compiled"] and not test.recompiled and self.writes_byte_code:
             test.recompiled = True
             return AGAIN
