@@ -15,6 +15,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.updating import mend
 
 BYTECODE = "bytecode"
+#: The parts that a gate registers, without "instrcount-".
+PARTS = "account against clocks gate limits outputs report run selection worker"
 #: No choice of the user's: what ``auto`` comes to without Valgrind. Workers of pytest-xdist are told.
 _NOTHING = "nothing"
 
@@ -22,11 +24,13 @@ _NOTHING = "nothing"
 def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     """The backend of this run, "callgrind" or ``BYTECODE``, and its settings; None if there is none.
 
-    Raises pytest.UsageError for wrong settings, for ``auto`` that finds no Valgrind where a gate or
-    an update is wanted, and for ``bytecode`` where it cannot be.
+    Raises pytest.UsageError for wrong settings, for a part of the plugin that is left out, for
+    ``auto`` that finds no Valgrind where a gate or an update is wanted, and for ``bytecode`` where it
+    cannot be.
     """
     if config.option.instrcount_backend == _NOTHING:
         return None
+    _check_parts(config)
     settings = load_settings(config)
     if not hasattr(config, "workerinput"):  # which writes nothing
         _prepare_writing(config, settings)
@@ -48,6 +52,16 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         return None
     config.option.instrcount_backend = "callgrind"
     return "callgrind", settings
+
+
+def _check_parts(config: pytest.Config) -> None:
+    """Refuse ``-p no:`` with a part of the plugin: pytest does without it, and a gate would pass."""
+    for name in map("instrcount-{}".format, PARTS.split()):
+        if config.pluginmanager.is_blocked(name):
+            raise pytest.UsageError(
+                f"instrcount: -p no:{name} leaves out a part that the gate needs [part-left-out]\n"
+                "  fix: take it out of the command line, addopts and PYTEST_ADDOPTS"
+            )
 
 
 def _prepare_writing(config: pytest.Config, settings: Settings) -> None:

@@ -2,37 +2,82 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
+from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.store.baseline import Found, Store
 from pytest_instrcount.session.selection import Selection
 
 _DIGITS = 16
 #: Kinds of parameters whose ``repr`` says all that they are.
-_PLAIN = (str, bytes, int, float, complex, type(None))
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
+#: Kinds of objects that have a module and a name.
+_NAMED = (type, FunctionType, BuiltinFunctionType, type(functools.cache(len)))
 
 
 def body_of(item: pytest.Item) -> str:
     """A hash of what a test does, whatever it is called and wherever it stands; "" if nothing says.
 
-    That is the code of its function, and its parameters: their values where all are plain, for pytest
-    names some in another way from release to release, else their id. A function that was made by another
-    does what that one was told to: its code does not say.
+    That is the code of its function, what the names in it mean, its fixtures, and its parameters: their
+    values where all are plain, for pytest names some in another way from release to release, else their
+    id. A function that was made by another does what that one was told to: its code does not say.
     """
-    function = getattr(item, "function", None)
-    code = None if function is None else getattr(inspect.unwrap(function), "__code__", None)
+    if not isinstance(item, pytest.Function):
+        return ""
+    function = inspect.unwrap(item.function)
+    code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or code.co_freevars:
         return ""
-    shape = _shape(code), _parameters(getattr(item, "callspec", None))
+    meanings = [*_fixtures(item), *_globals(function, code)]
+    shape = _shape(code), meanings, _parameters(getattr(item, "callspec", None))
     return hashlib.sha256(repr(shape).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def _fixtures(item: pytest.Function) -> Iterator[object]:
+    asked = fixture_info(item)
+    for name in asked.argnames:
+        for definition in asked.name2fixturedefs.get(name, ())[-1:]:
+            yield name, _meaning(definition.func, item.function.__module__)
+
+
+def _globals(function: Any, code: CodeType) -> Iterator[object]:
+    for name in sorted(_names(code) & function.__globals__.keys()):
+        yield name, _meaning(function.__globals__[name], function.__module__)
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _meaning(value: Any, module: str) -> object:
+    """What a global of a test's ``module`` is: code that stands beside the test, else its name.
+
+    Other objects are not asked: a proxy may fail where it stands for nothing.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return repr(value)
+    if kind is ModuleType:
+        return value.__name__
+    if not issubclass(kind, _NAMED):
+        return kind.__module__.removeprefix(module), kind.__qualname__
+    if value.__module__ != module:
+        return value.__module__, value.__qualname__
+    if issubclass(kind, type):
+        methods = (each for each in vars(value).items() if type(each[1]) is FunctionType)
+        return [(name, _shape(each.__code__)) for name, each in sorted(methods)]
+    code = getattr(inspect.unwrap(value), "__code__", None)
+    return _shape(code) if isinstance(code, CodeType) else value.__qualname__
 
 
 def _parameters(callspec: Any) -> object:

@@ -75,6 +75,51 @@ def test_what_may_be_another_test_is_new(suite: Project, source: str) -> None:
     result.stdout.fnmatch_lines(["*baseline-gone*"])
 
 
+BESIDE = """
+import pytest
+
+def work():
+    return sum(range(9))
+
+class Proxy:  # for what is there in a request alone
+    def __getattribute__(self, name):
+        raise RuntimeError
+
+request = Proxy()
+
+@pytest.fixture
+def data():
+    return [1]
+
+@pytest.mark.instrcount
+def test_a(data):
+    assert work() or request
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "moved"),
+    [
+        (("data", "data"), True),
+        (("range(9)", "range(8)"), False),
+        (("return [1]", "return [2]"), False),
+        (("def work():", "N = 3\ndef work():"), True),
+        (("def work():\n    return sum(range(9))", "from textwrap import dedent as work"), False),
+    ],
+)
+def test_names_mean_what_they_meant(
+    project: Project, change: tuple[str, str], moved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where tests are one line that calls a function, another test would take the baseline else."""
+    project.write(BESIDE)
+    project.update()
+    monkeypatch.setenv("CI", "1")
+    project.write("", test_other=BESIDE.replace(*change).replace("test_a", "test_b"))
+    result = project.measure()
+    assert ("renamed: test_it.py::test_a -> test_other.py::test_b" in result.stdout.lines) is moved
+    assert (result.ret == pytest.ExitCode.OK) is moved
+
+
 def test_a_part_of_the_tests_tells_nothing(suite: Project) -> None:
     suite.write(RENAMED)
     result = suite.measure("test_it.py::test_total", "--instrcount-missing=note")

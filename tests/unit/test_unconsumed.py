@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import concurrent.futures
 import functools
 import io
@@ -67,6 +68,10 @@ def in_a_pool() -> object:
         (lambda: re.finditer("a", "aaa"), "an iterator"),
         (lambda: map(int, ["not a number"]), "an iterator"),
         (in_a_pool, "a future that is not done"),
+        (lambda: ([1], generate()), "a generator"),
+        (lambda: [map(str, [1, 2])], "an iterator"),
+        (lambda: {"tokens": Tokens()}, "an iterator"),
+        (lambda: iter(Tokens()), "an iterator"),
     ],
 )
 @pytest.mark.parametrize("pedantic", [False, True])
@@ -96,6 +101,8 @@ def test_refused(target: Callable[..., Any], what: str, *, pedantic: bool) -> No
         lambda: map(str, []),
         lambda: io.StringIO("text"),
         lambda: [generate],
+        functools.partial(Tokens),
+        lambda: codecs.getreader("utf-8")(io.BytesIO(b"a file")),
         int,
     ],
 )

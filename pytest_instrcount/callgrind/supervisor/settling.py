@@ -91,9 +91,7 @@ class Ended:
         if result is None:
             return None
         if result["kind"] == "broken":
-            is_full = result["why"].startswith("MemoryError")  # for the report of its end, too
-            what = "it left no memory" if is_full else "the plugin failed"
-            return self._problem(f"{what} {self.place}: {result['why']}")
+            return self._problem(f"{_failing(result['why'])} {self.place}: {result['why']}")
         if result["compiled"] and not test.recompiled and self.writes_byte_code:
             test.recompiled = True
             return AGAIN
@@ -169,3 +167,8 @@ def _has_passed(run: Run) -> bool:
     if result is None or result["kind"] != "result" or run.counted is None or run.problem:
         return False
     return all(report["outcome"] == "passed" for report in result["reports"])
+
+
+def _failing(why: str) -> str:
+    # for the report of its end there is none, either
+    return "it left no memory" if why.startswith("MemoryError") else "the plugin failed"
