@@ -161,8 +161,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 
 @pytest.mark.valgrind
-@pytest.mark.long
-@pytest.mark.parametrize("finder", [False, True], ids=["path", "finder"])
+@pytest.mark.parametrize(
+    "finder",
+    [
+        pytest.param(False, id="path", marks=pytest.mark.slow),
+        pytest.param(True, id="finder", marks=pytest.mark.long),
+    ],
+)
 def test_small_regression_in_an_editable_install(shop: Shop, tmp_path: Path, finder: bool) -> None:
     """A few instructions are found and named, another test is equal to the last one; the user's files,
     git's own included, are as they were to the last time stamp, and no other file is left.

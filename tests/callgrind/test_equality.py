@@ -80,7 +80,7 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
         assert {test["delta"] for test in tests.values()} == {0.0}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_counts_do_not_depend_on_who_writes_beside(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:
@@ -110,7 +110,7 @@ def test_counts_do_not_depend_on_who_writes_beside(
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_byte_code_and_company(
     project: pytest.Pytester,
     run: Callable[..., Any],

@@ -63,7 +63,7 @@ def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: 
     assert tests["test_it.py::test_children"]["remarks"] == ["2 processes of its own, not counted"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_file_that_gains_a_thread(
     project: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

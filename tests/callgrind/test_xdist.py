@@ -120,7 +120,7 @@ def test_an_update_writes_the_same_files(project: pytest.Pytester) -> None:
     assert {test["delta"] for test in checked["tests"]} == {0}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_lost_worker_passes_nothing(project: pytest.Pytester, run: Run) -> None:
     """Killed before a suspicion was settled: that test fails, others are measured as ever."""
     module = """
