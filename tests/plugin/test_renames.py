@@ -201,3 +201,20 @@ def test_parameters_are_known_by_their_values(pytester: pytest.Pytester) -> None
     assert seen[0].keys() != seen[1].keys()
     assert sorted(seen[0].values()) == sorted(seen[1].values())
     assert len({*seen[0].values()}) == 2
+
+
+def test_a_number_that_python_does_not_write(pytester: pytest.Pytester) -> None:
+    """It has more than 4,300 digits: nothing says what the test does, and the run goes on."""
+    source = """
+        import pytest
+        LARGE = 10**5_000
+
+        @pytest.mark.parametrize("n", [LARGE], ids=["large"])
+        def test_parameter(n): sum(range(9))
+
+        def test_global(): assert LARGE
+
+        def test_small(): assert max(1, 2)
+    """
+    found = bodies(pytester, source)
+    assert found["test_parameter[large]"] == found["test_global"] == "-" != found["test_small"]
