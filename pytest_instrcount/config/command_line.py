@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_instrcount.config.options import POLICIES
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 
 UPDATE = "--instrcount-update-baseline"
@@ -166,5 +165,5 @@ def _is_left(verdicts: Collection[Verdict]) -> bool:
 
 
 def _command(typed: CommandLine, words: Sequence[str], tests: Sequence[str]) -> str:
-    chosen = [] if typed.policy in POLICIES[:2] else [f"{_POLICY}={POLICIES[0]}"]
+    chosen = [] if typed.policy in ("changed", "all") else [f"{_POLICY}=changed"]
     return shlex.join(["pytest", UPDATE, *chosen, *words, *tests])

@@ -110,11 +110,10 @@ def _find_heap() -> Heap | None:
     libc.malloc.restype, libc.malloc.argtypes = ctypes.c_size_t, [ctypes.c_size_t]
     libc.free.restype, libc.free.argtypes = None, [ctypes.c_size_t]
     libc.dladdr.argtypes = [ctypes.c_size_t, ctypes.c_char_p]
-    whole = (_PROBE + _HEAD + _UNIT - 1) // _UNIT * _UNIT
     blocks = [libc.malloc(_PROBE) for _ in range(3)]
     for _ in range(_PROBES):
         first, middle, last = blocks[-3:]
-        if middle - first == last - middle == whole:
+        if middle - first == last - middle == _whole(_PROBE):
             break
         blocks.append(libc.malloc(_PROBE))
     else:
@@ -126,9 +125,14 @@ def _find_heap() -> Heap | None:
     top = _word(listed)
     for _ in range(_PROBES):
         block = libc.malloc(_LARGEST)
-        if top.value == block - _UNIT + (_LARGEST + _HEAD + _UNIT - 1) // _UNIT * _UNIT:
+        if top.value == block - _UNIT + _whole(_LARGEST):
             return Heap(libc, top)
     return None
+
+
+def _whole(asked: int) -> int:
+    """Bytes of the block that so many are in."""
+    return (asked + _HEAD + _UNIT - 1) // _UNIT * _UNIT
 
 
 def _word(address: int) -> ctypes.c_size_t:

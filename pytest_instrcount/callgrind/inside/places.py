@@ -196,7 +196,7 @@ def _fill_arenas() -> None:
     pool = run = 0
     for start in range(0, _MOST_PLACES - batch, batch):
         _fill(places, start, size, batch)
-        last, pool = pool, id(places[start + batch - 1]) // _POOL_BYTES
+        last, pool = pool, _pool(places[start + batch - 1])
         if pool == last:
             continue
         if run >= _FRESH_POOLS and pool % _ARENA_POOLS == 0:

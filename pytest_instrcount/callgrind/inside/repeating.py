@@ -102,13 +102,12 @@ def repeat_round(times: int, before: Request, after: Request, rounds: Rounds) ->
     for _ in range(times):
         seed_random()
         args, kwargs = rounds.set_up()
+        make_room()
         if iterations == 1:
-            make_room()
             before()
             target(*args, **kwargs)
             after()
         else:
-            make_room()
             before()
             for _ in range(iterations):
                 target(*args, **kwargs)
