@@ -31,8 +31,8 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def counts(text: str) -> dict[str, object]:
-    """What stands in a baseline but for what is known of noise."""
-    return {key: value for key, value in json.loads(text).items() if key != "denoised"}
+    """What stands in a summary but for the name of the profile, which knows of noise."""
+    return {key: value for key, value in json.loads(text).items() if key != "profile"}
 
 
 def main() -> None:

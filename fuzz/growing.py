@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from fuzz.targets import make_nvprof
+from pytest_instrcount.gate.store.baseline_json import SCHEMA
 
 Grown = Callable[[int], bytes]
 
@@ -23,7 +24,7 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
 
     def grown(n: int) -> bytes:
         found: dict[str, object] = {
-            "schema": 5,
+            "schema": SCHEMA,
             "nodeid": "test_x.py::test_a",
             "ir": 100,
             "total_ir": 100,
@@ -36,6 +37,8 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
             "work": {},
             "python": None,
             "ledger": [],
+            "body": "",
+            "lost": "",
             "denoised": {
                 "rules": 1,
                 "noisy": [],
@@ -43,7 +46,6 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
                 "kept": [100, 99],
                 "kinds": {},
                 "calls": {},
-                "costs": {},
             },
         }
         found.update({key: value(n) for key, value in values.items() if key in found})
@@ -56,7 +58,13 @@ def _baseline(**values: Callable[[int], object]) -> Grown:
 
 
 def _tree(rows: Callable[[int], list[list[object]]]) -> Callable[[int], object]:
-    return lambda n: {"how": "tracer", "calls": 1, "rows": rows(n)}
+    def grown(n: int) -> object:
+        depths, names, *counts = zip(*rows(n), strict=True)
+        places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        columns = [depths, [places[name] for name in names], *counts]
+        return {"how": "tracer", "calls": 1, "names": list(places), "rows": columns}
+
+    return grown
 
 
 def _bundle(values: Callable[[int], Mapping[str, object]]) -> Grown:
@@ -125,7 +133,7 @@ GROWING: Mapping[str, Mapping[str, Grown]] = {
     "baseline": {
         "functions": _baseline(functions=lambda n: {f"a.c:f{i}": [1, 1, 1] for i in range(n)}),
         "noisy": _baseline(noisy=lambda n: {f"a.c:f{i}": 1 for i in range(n)}),
-        "residuals": _baseline(residuals=lambda n: {f"a.c:f{i}": [-1, 1] for i in range(n)}),
+        "called": _baseline(calls=lambda n: {f"a.c:f{i}": [0, 1] for i in range(n)}),
         "facts": _baseline(environment=lambda n: {f"f{i}": "x" for i in range(n)}),
         "packages": _baseline(packages=lambda n: {f"f{i}": "x" for i in range(n)}),
         "wide": _baseline(python=_tree(lambda n: [[0, f"a:f{i}", 1, 1] for i in range(n)])),

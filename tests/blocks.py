@@ -35,7 +35,7 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
     "console": ((r"\A\$ ", "commands"),),
     "bash": ((r"", "commands"),),
     "yaml": ((r"^jobs:|^stages:|\A +- run: ", "workflow"),),
-    "json": ((r"\A\{\n  \"schema\"", "report"), (r"\A \"ledger\"", "ledger")),
+    "json": ((r"\A\{\n  \"schema\"", "report"), (r"\A\{\n \"nodeid\"", "summary")),
     "text": (
         (r"\A(?:pytest, as you started it|\(count at the third|  plugin\.py)", "drawing"),
         (r"\A(?:instrcount_baselines|DIR)/", "paths"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.compare import differing
+from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.baseline import Baseline
@@ -17,7 +17,7 @@ from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_ba
 from pytest_instrcount.gate.store.folder import (
     Place,
     StoredFile,
-    add_files,
+    add_baselines,
     read_folder,
     shard_files,
 )
@@ -95,16 +95,18 @@ def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
         for root in inputs
     ]
     chosen = _choose(read)
-    texts = {place: file.text for place, file in chosen.items()} | _denoised_again(read, chosen)
+    again = _denoised_again(read, chosen)
     there = {}
     if os.path.lexists(out):
         there = {file.place: file for file in read_folder(out)}
-        for place in texts.keys() & there.keys():
-            if texts[place] != there[place].text:
+        for place in chosen.keys() & there.keys():
+            text = render_baseline(again[place]) if place in again else chosen[place].text
+            if text != there[place].text:
                 raise conflict(there[place].path, chosen[place].path, chosen[place].nodeid)
-    added = {place: text for place, text in texts.items() if place not in there}
-    add_files(out, added)
-    number, same = len(added), len(texts) - len(added)
+    contents = {place: file.content for place, file in chosen.items()} | again
+    added = {place: content for place, content in contents.items() if place not in there}
+    add_baselines(out, added)
+    number, same = len(added), len(contents) - len(added)
     beside = f", beside {same} that were there" if same else ""
     lines = [f"{several(number, 'baseline')} written to {shown_path(out)}{beside}"]
     return lines + _notes(read, chosen)
@@ -129,21 +131,23 @@ def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:
     return {place: file for place, (_, file) in found.items()}
 
 
-def _denoised_again(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> dict[Place, str]:
+def _denoised_again(
+    read: Sequence[_Input], chosen: dict[Place, StoredFile]
+) -> dict[Place, Baseline]:
     """The baselines that know more noise, now that all shards are together."""
     noisy: dict[str, set[str]] = {}
     for each in read:
         for key, shard in each.shards:
             noisy.setdefault(key, set()).update(shard.noisy)
-    again: dict[Place, str] = {}
+    again: dict[Place, Baseline] = {}
     for each in read:
         for key, shard in each.shards:
             for place, file in chosen.items():
                 profiles = shard.tests.get(file.nodeid) if place[0] == key else None
                 if profiles is not None and isinstance(file.content, Baseline):
                     whole = denoise_again(file.content, profiles, noisy[key])
-                    again[place] = render_baseline(whole)
-                    parse_baseline(again[place], file.path, file.nodeid)  # whoever wrote the shard
+                    # whoever wrote the shard
+                    again[place] = parse_baseline(render_baseline(whole), file.path, file.nodeid)
     return again
 
 
@@ -171,7 +175,7 @@ def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]
 def _mixed(key: str, found: Sequence[Baseline]) -> list[str]:
     """The line on baselines that are not all of one environment."""
     for other in found:
-        differences = differing(found[0].environment, other.environment)
+        differences = differing_facts(found[0].environment, other.environment)
         if differences:
             facts = ", ".join(f"{name} {one} / {two}" for name, one, two in differences[:3])
             line = (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pytest_instrcount.counts.noise import ALL_KINDS, INNER, Noise, Split, split
+from pytest_instrcount.counts.noise import ALL_KINDS, INNER, UNTOLD, Noise, Split, split
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.rules import LOOKUPS, SEARCHING, rule_of
 
@@ -83,6 +83,10 @@ class Denoised:
         noise = tuple(map(sum, zip(*self.kinds.values()))) or (0,)
         needed = max(noise) - min(noise) + self.margin(noise, ALL_KINDS)
         return self.floor + needed / max(Fraction(1), self.mean)
+
+    def in_total(self) -> Denoised:
+        """The same counts where nobody knows what of them is noise: any of it may be."""
+        return Denoised(Noise(), (0,) * self.layouts, {UNTOLD: self.totals})
 
     def margin(
         self,

@@ -19,8 +19,10 @@ MEASURED = "measured"
 WAVERING = "wavering"
 #: The kind of what libc copies and clears on behalf of other noise.
 INNER = "inner copying"
+#: The kind of everything, where all that is known of a baseline is its totals.
+UNTOLD = "not told apart"
 #: All kinds, in the order in which they are shown.
-ALL_KINDS = (*KINDS, INNER, MEASURED, WAVERING)
+ALL_KINDS = (*KINDS, INNER, MEASURED, WAVERING, UNTOLD)
 #: A function that moves by more than this share of its own count between layouts is noise. What
 #: moves by less may be large: it wavers.
 MOVING_SHARE = 50

@@ -38,6 +38,8 @@ class Baselines:
     updating: bool
     #: functions that are noise, by what baselines say that were read
     noise: set[str] = field(default_factory=set)
+    #: tests whose profiles are not there
+    lost: set[str] = field(default_factory=set)
     #: nodeid of a test -> what it was called when its baseline was made
     renamed: dict[str, str] = field(default_factory=dict)
     _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
@@ -70,8 +72,11 @@ class Baselines:
             return error
         if isinstance(found, Found) and nodeid in self.renamed:
             found = Found(replace(found.baseline, nodeid=nodeid))
-        if isinstance(found, Found) and found.baseline.denoised is not None:
-            self.noise.update(found.baseline.denoised.noise.functions)
+        if isinstance(found, Found):
+            known = found.baseline.denoised
+            self.noise.update(() if known is None else known.noise.functions)
+            if found.baseline.lost:
+                self.lost.add(nodeid)
         return found
 
     def read_again(self, nodeids: Iterable[str]) -> None:
@@ -100,6 +105,10 @@ class Baselines:
     def has(self, nodeid: str) -> bool:
         """True if a test that was asked for has a baseline that can be read."""
         return isinstance(self._read[nodeid], bytes)
+
+    def is_outdated(self, nodeid: str) -> bool:
+        """True if an update is to store a baseline anew, whatever was counted."""
+        return nodeid in self.renamed or nodeid in self.lost
 
     def paths(self) -> set[Path]:
         """The files of all that were asked for."""

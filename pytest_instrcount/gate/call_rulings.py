@@ -54,7 +54,8 @@ class CallRulings:
             )
             self.results[nodeid] = result
             return result
-        stored = self._read[nodeid] = self.store.read(nodeid)
+        updating = self.policy.update is not None
+        stored = self._read[nodeid] = self.store.read(nodeid, updating=updating)
         result = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
         result = replace(result, branches=count.branches)
         if result.verdict is Verdict.incomparable:
@@ -79,7 +80,8 @@ class CallRulings:
             if not result.too_many and self.policy.writes(result, known=known):
                 update.begin()
                 written = self.store.write(table, update.add)
-                if written and self.store.read(nodeid) != self._read[nodeid]:
+                before = self.store.read(nodeid, updating=True)
+                if written and before != self._read[nodeid]:
                     raise changed_meanwhile(self.store.path(nodeid))
                 stored[nodeid] = replace(result, written=written)
         return stored

@@ -11,10 +11,12 @@ from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows, has_rule
 from pytest_instrcount.counts.growth import CLEAR, CLEAR_WIDTHS, ends_of_growth, grown
 from pytest_instrcount.counts.measurement import Counted, Measurement
+from pytest_instrcount.counts.noise import UNTOLD
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing
+from pytest_instrcount.gate.store.schema import HASHED, hashed
 
 #: What stands for a fact or a package that one of the two sides does not have.
 ABSENT = "(none)"
@@ -67,6 +69,8 @@ def gate_counts(old: Baseline, new: Measurement) -> Gated:
 
 def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: int) -> Gated:
     """The counts that decide, of what is known of the layouts of both sides."""
+    if UNTOLD in before.kinds or UNTOLD in after.kinds:
+        before, after = before.in_total(), after.in_total()
     sides = before, old_calls, after, new_calls
     found = grown(*sides)
     mean = before.mean / old_calls
@@ -145,7 +149,7 @@ def compare(
     if isinstance(baseline, Missing):
         return New()
     old = baseline.baseline
-    elsewhere = differing(old.environment, environment)
+    elsewhere = differing_facts(old.environment, environment)
     releases = elsewhere if may_compare(old.environment, environment) else ()
     differences = () if releases else elsewhere
     differences += differing(way_of(old), way_of(measurement))
@@ -157,8 +161,8 @@ def compare(
         old=old,
         new=measurement,
         gated=gate_counts(old, measurement),
-        packages_changed=differing(old.packages, measurement.packages),
-        function_deltas=function_deltas(old, measurement),
+        packages_changed=() if old.lost else differing(old.packages, measurement.packages),
+        function_deltas=() if old.lost else function_deltas(old, measurement),
         releases=releases,
         work=(
             added_work(old.work, old.calls, measurement.work, measurement.calls)
@@ -186,6 +190,13 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
     )
 
 
+def differing_facts(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Difference, ...]:
+    """The facts of two environments that differ; of one that is known by its hash, the hash."""
+    if HASHED in old or HASHED in new:
+        old, new = hashed(old), hashed(new)
+    return differing(old, new)
+
+
 def may_compare(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """True if all that differs in two environments, if anything, is the release or the build of CPython.
 
@@ -194,7 +205,7 @@ def may_compare(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     >>> may_compare({"python": "3.13.1", "simd": "avx2"}, {"python": "3.13.2", "simd": "avx2"})
     True
     """
-    return {name for name, _, _ in differing(old, new)} <= {"python"}
+    return {name for name, _, _ in differing_facts(old, new)} <= {"python"}
 
 
 def _inclusive(name: str, old: Baseline, new: Measurement | Baseline) -> Fraction | None:

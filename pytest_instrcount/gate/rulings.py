@@ -135,7 +135,7 @@ class Rulings:
             self._open[nodeid] = packed(measurement)
 
     def _writes(self, result: TestResult) -> bool:
-        if result.nodeid in self.baselines.renamed and self.policy.update is not None:
+        if self.policy.update is not None and self.baselines.is_outdated(result.nodeid):
             return result.verdict not in NEVER_WRITTEN
         return self.policy.writes(result, known=self.baselines.has(result.nodeid))
 
@@ -248,10 +248,12 @@ class Rulings:
                 baseline = replace(baseline, python=tree, ledger=ledger, body=body)
                 if self.shard is not None:
                     self.shard.add(measurement)
-                written = self.store.write(baseline, update.add)
+                written = self.store.write(baseline, update.add, update.remove)
                 if written and self.baselines.have_changed(nodeid):
                     raise changed_meanwhile(self.store.path(nodeid))
                 stored[nodeid] = replace(stored_result(result, baseline), written=written)
+        if any(result.written for result in stored.values()):
+            self.store.mark_profiles(update.add)
         return stored
 
     def failing(self) -> list[TestResult]:

@@ -13,6 +13,7 @@ from pytest_instrcount.gate.compare import (
     Difference,
     Gated,
     differing,
+    differing_facts,
     function_deltas,
     gate_layouts,
     way_of,
@@ -31,6 +32,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
     """
     known = old.denoised if new.denoised is not None else None
     differences = _differences(old, new)
+    lost = old.lost or new.lost
     result = TestResult(
         nodeid=new.nodeid,
         verdict=Verdict.incomparable,
@@ -42,7 +44,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         tree=old.python,
         differences=differences,
         cause=cause_of(differences) if differences else None,
-        packages_changed=differing(old.packages, new.packages),
+        packages_changed=() if lost else differing(old.packages, new.packages),
     )
     if known is not None:
         result = with_layouts(result, known, old.calls)
@@ -55,7 +57,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         result,
         verdict=judge_counts(gated, limit),
         delta=gated.fraction,
-        functions=function_deltas(old, new),
+        functions=() if lost else function_deltas(old, new),
         work=(
             added_work(old.work, old.calls, new.work, new.calls)
             if old.inclusive and new.inclusive
@@ -72,7 +74,7 @@ def _differences(old: Baseline, new: Baseline) -> tuple[Difference, ...]:
         for each in (old.denoised, new.denoised)
     ]
     return (
-        *differing(old.environment, new.environment),
+        *differing_facts(old.environment, new.environment),
         *differing(way_of(old), way_of(new)),
         *(differing(*rules) if all(rules) else ()),
     )

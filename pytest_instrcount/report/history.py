@@ -5,19 +5,19 @@ For a plot git is asked for all files of a folder at once: three processes, howe
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypedDict, TypeGuard
+from typing import IO, TypedDict
 
-from pytest_instrcount.counts.measurement import per_call
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, SCHEMA, parse_baseline
+from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE
 from pytest_instrcount.gate.store.names import shown_path
+from pytest_instrcount.gate.store.schema import Baseline
+from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
 
 #: How many points a file has at most: the newest.
@@ -141,37 +141,17 @@ def _answers(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
 def count_of(text: bytes) -> int | None:
     """Instructions per call of a baseline as they are compared; None if it is none, or an older one.
 
-    Not `parse_baseline`: files may be of releases that checked less, and there are many. Older ones
-    counted otherwise: beside today's counts they would look like changes of the test.
+    Older ones counted otherwise: beside today's counts they would look like changes of the test.
     """
+    found = _summary_in(text)
+    return None if found is None else found.compared_ir
+
+
+def _summary_in(text: bytes) -> Baseline | None:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_summary(text.decode(), Path())
+    except (InstrcountError, ValueError):
         return None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        return None
-    denoised, calls, ir = found.get("denoised"), found.get("calls"), found.get("ir")
-    if denoised is None:
-        return ir if _is_count(ir) else None
-    totals = _totals(denoised)
-    if not totals or not _is_count(calls) or not calls:
-        return None
-    return per_call(sum(totals), calls * len(totals))
-
-
-def _totals(denoised: object) -> list[int]:
-    """The raw count of each layout; none if it does not say."""
-    if not isinstance(denoised, dict) or not isinstance(denoised.get("kinds"), dict):
-        return []
-    columns = [denoised.get("kept"), *denoised["kinds"].values()]
-    lists = [each for each in columns if isinstance(each, list) and all(map(_is_count, each))]
-    if len(lists) < len(columns) or len(set(map(len, lists))) > 1:
-        return []
-    return [sum(layout) for layout in zip(*lists)]
-
-
-def _is_count(found: object) -> TypeGuard[int]:
-    return type(found) is int and 0 <= found < 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +198,7 @@ def read_past(path: Path) -> Past:
         commits = [
             each.split("\x1f") for each in log.decode("utf-8", "replace").split("\0") if each
         ]
-        steps = [_step(tree, path, name, *commit) for commit in reversed(commits)]
+        steps = [_step(tree, name, *commit) for commit in reversed(commits)]
         status = run_git(tree, "status", "--porcelain", "--", file)
     except (OSError, ValueError, TypeError, subprocess.SubprocessError):
         steps, shallow, status = [], False, b""
@@ -232,17 +212,14 @@ def read_past(path: Path) -> Past:
     return Past(points, shallow, bool(status.strip()))
 
 
-def _step(tree: Path, path: Path, name: str, commit: str, date: str, subject: str) -> Step | None:
+def _step(tree: Path, name: str, commit: str, date: str, subject: str) -> Step | None:
     """None for a commit that deletes the file, or whose file is no baseline."""
     try:
         text = run_git(tree, "cat-file", "blob", f"{commit}:{name}")
     except subprocess.SubprocessError:
         return None
-    ir = count_of(text) if len(text) <= LARGEST_FILE else None
-    if ir is None:
+    found = _summary_in(text) if len(text) <= LARGEST_FILE else None
+    if found is None:
         return None
-    try:
-        reason = parse_baseline(text.decode(), path).reason_for(ir)
-    except (InstrcountError, ValueError):
-        reason = ""  # of a release that checked less
-    return Step(commit.strip(), date, subject, ir, reason)
+    ir = found.compared_ir
+    return Step(commit.strip(), date, subject, ir, found.reason_for(ir))

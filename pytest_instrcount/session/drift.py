@@ -10,11 +10,12 @@ from fractions import Fraction
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import named, printable
+from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.words import percent
@@ -86,10 +87,10 @@ def _count_at(tree: Path, blob: str, path: Path, environment: Mapping[str, str])
     """Instructions per call in the baseline of a commit; None if it has none of this environment."""
     try:
         text = run_git(tree, "cat-file", "blob", blob).decode()
-        baseline = parse_baseline(text, path)
+        baseline = parse_summary(text, path)
     except (InstrcountError, ValueError, subprocess.CalledProcessError):
         return None
-    return baseline.compared_ir if baseline.environment == dict(environment) else None
+    return None if differing_facts(baseline.environment, environment) else baseline.compared_ir
 
 
 def _log(tree: Path, *arguments: str, path: Path) -> bytes:

@@ -261,7 +261,7 @@ class Gate:
                 f"instrcount: nothing was pruned, since {partial} [prune-partial]\n"
                 "  fix: pytest --instrcount-prune"
             )
-        for path in stale:
+        for path in (*stale, *self._rulings.store.unnamed_profiles()):
             with as_usage_errors():
                 self._rulings.store.delete(path)
             self.findings.note(f"deleted {os.path.relpath(path, self.config.rootpath)}")

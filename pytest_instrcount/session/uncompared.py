@@ -105,9 +105,18 @@ def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
     return [each for each in failing if whole or each.verdict is not Verdict.stale]
 
 
+_LOST = (
+    "the baseline's profile is missing, so only totals were compared, which detect less "
+    "(pytest --instrcount-update-baseline restores it)"
+)
+
+
 def settle_remarks(findings: Findings) -> None:
     """Give each verdict what is to be said with it, and say it once for all tests."""
     results = findings.rulings.results
+    if findings.rulings.policy.update is None:
+        for nodeid in sorted(findings.rulings.baselines.lost & results.keys()):
+            findings.remark(nodeid, [_LOST])
     for text, nodeids in findings.remarks.items():
         for nodeid in dict.fromkeys(nodeids):
             if nodeid in results:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from pytest_instrcount.gate.store.baseline import Found, load_baseline
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
@@ -80,14 +81,15 @@ def suite(project: pytest.Pytester) -> pytest.Pytester:
 def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     """Not what is called more often, but what calls it; with its place, and no map is left."""
     suite.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=4)
-    stored = json.loads(next(Path(suite.path).rglob("test_plain-*.json")).read_text())
-    rows = stored["python"]["rows"]
-    assert stored["python"]["how"] == "trampolines"
-    assert rows[0][:2] == [0, "test_shop.py:test_plain"]
-    assert [row[3] for row in rows if row[1] == "shop.py:Item.price"] == [30 * stored["calls"]]
+    found = load_baseline(next(Path(suite.path).rglob("test_plain-*.json")))
+    assert isinstance(found, Found) and found.baseline.python is not None
+    stored, rows = found.baseline, list(found.baseline.python.rows())
+    assert found.baseline.python.how == "trampolines"
+    assert rows[0][:2] == (0, "test_shop.py:test_plain")
+    assert [row[3] for row in rows if row[1] == "shop.py:Item.price"] == [30 * stored.calls]
     # trampolines cost little, from 3.14 on some more: the parts add up to about the whole
     little = 0.2 if sys.version_info < (3, 14) else 0.3
-    assert sum(row[2] for row in rows) == pytest.approx(stored["total_ir"], rel=little)
+    assert sum(row[2] for row in rows) == pytest.approx(stored.total_ir, rel=little)
 
     write(suite, "return len(self.items) > 0 and self.total() > 0")
     result, tests = run()

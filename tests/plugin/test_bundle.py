@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.store.baseline import Found
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
+from tests.baselines import plant, read_whole
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -101,7 +103,8 @@ def test_it_holds_both_sides(slower: Project) -> None:
     (test,) = bundle.tests
     assert (test.nodeid, test.verdict) == ("test_it.py::test_a", "regressed")
     assert (test.numbers["denoised_ir"], test.numbers["delta"]) == (11_000, "1/10")
-    assert test.baseline == slower.baselines()["test_a"].read_text()
+    assert test.baseline is not None
+    assert json.loads(test.baseline) == read_whole(slower.baselines()["test_a"])
     assert test.measurement is not None and test.python is not None
     assert len(test.measurement.layouts) == 4
     found = Found(parse_baseline(test.baseline, Path()))
@@ -119,7 +122,8 @@ def test_all_kinds_of_failures(suite: Project) -> None:
     suite.valgrind.traced["test_traced"] = {"test_it:helper": 5}
     suite.valgrind.altered["test_b"] = {"counted": None, "dumps": []}
     path = suite.baselines()["test_a"]
-    path.write_text(path.read_text().replace("3.19.0", "3.18.0"))
+    stored = read_whole(path)
+    plant(path, {**stored, "environment": {**stored["environment"], "valgrind": "3.18.0"}})
     suite.measure(
         "--instrcount-bundle=b.json", "--instrcount-missing=fail", "--instrcount-incomparable=fail"
     )

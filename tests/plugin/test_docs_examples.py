@@ -27,6 +27,8 @@ from pytest_instrcount.cli import main as cli
 from pytest_instrcount.config.options import MARKER_LINE
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.gate.store.names import env_key, file_name
+from pytest_instrcount.gate.store.parts import ATTRIBUTES
+from pytest_instrcount.gate.store.summary import parse_summary, summary_text
 from tests.blocks import BLOCKS, PAGES, ROOT, Block, blocks
 from tests.plugin.conftest import Project
 from tests.plugin.test_verdicts import check_schema
@@ -259,12 +261,12 @@ def test_reports(block: Block) -> None:
     check_schema(report, json.loads((SCHEMAS / f"report-{report['schema']}.json").read_text()))
 
 
-@each("ledger")
-def test_ledgers(block: Block) -> None:
-    """A part of a baseline, as the schema says."""
-    ledger = json.loads("{" + block.text.rstrip().removesuffix(",") + "}")["ledger"]
-    schema = json.loads((SCHEMAS / "baseline-5.json").read_text())
-    check_schema(ledger, schema["properties"]["ledger"])
+@each("summary")
+def test_summaries(block: Block) -> None:
+    """As the schema says, as they are written, and with numbers that fit together."""
+    check_schema(json.loads(block.text), json.loads((SCHEMAS / "baseline-6.json").read_text()))
+    found = parse_summary(block.text, Path())
+    assert summary_text(found, found.lost) == block.text
 
 
 def test_workflows(tmp_path: Path) -> None:
@@ -480,10 +482,11 @@ def test_paths(block: Block) -> None:
     for line in block.text.splitlines():
         if ".shard." in line:
             assert re.search(r"/cp\d+-\w+-\w+/[0-9a-f]{8}\.shard\.json\.gz$", line)
-        elif not line.endswith("/"):
+        elif not line.endswith(("/", ATTRIBUTES)):
             file, test = re.findall(r"(?:^DIR|cp\d+-linux-x86_64)/(.+)/(\w+)-", line)[0]
             name = Path(file_name(f"{file}.py::{test}")).stem
-            assert re.search(rf"/{name}(?:\.calls)?\.json$|/{name}\.callgrind\.out$", line), line
+            ends = r"(\.calls)?\.json|\.[0-9a-f]{12}\.profile\.gz|\.callgrind\.out"
+            assert re.search(rf"/{name}({ends})$", line), line
 
 
 @each("drawing")

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_instrcount.callgrind.zygote import Problem
+from tests.baselines import plant_profile, read_whole, tree_values
 from tests.plugin.conftest import Project
 
 BODY = """
@@ -99,10 +100,9 @@ def test_a_hostile_baseline_is_one_error(project: Project) -> None:
     project.write(BODY)
     project.update()
     path = project.baselines()["test_a"]
-    found = json.loads(path.read_text())
     rows = [[level, "f", 1, 1] for level in range(100_000)]
-    found |= {"python": {"how": "tracer", "calls": 1, "rows": rows}}
-    path.write_text(json.dumps(found))
+    found = read_whole(path) | {"python": tree_values("tracer", 1, rows)}
+    plant_profile(path, json.dumps(found))
     result = project.measure()
     result.stdout.fnmatch_lines(["*baseline-damaged*"])
     assert "1 unchanged, 1 failed" in result.stdout.str()

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.zygote import Problem
+from tests.baselines import read_whole
 from tests.plugin.conftest import Project
 
 MARKED = """
@@ -209,6 +210,5 @@ def test_real_dumps(project: Project) -> None:
     project.write(MARKED)
     project.valgrind.recorded["test_a"] = "cp311-json.out", "cp311-empty.out"
     project.update()
-    stored = project.baselines()["test_a"].read_text()
-    assert '"_json.c:scanstring_unicode": [' in stored
+    assert "_json.c:scanstring_unicode" in read_whole(project.baselines()["test_a"])["functions"]
     assert project.verdicts()["test_a"] == "unchanged"

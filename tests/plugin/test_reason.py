@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from typing import Any
 
 import pytest
 
+from tests.baselines import read_whole
 from tests.plugin.conftest import TWO_TESTS, Project
 
 
@@ -21,8 +21,7 @@ def suite(project: Project) -> Project:
 
 
 def stored(project: Project, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(project.baselines()[name].read_text())
-    return found
+    return read_whole(project.baselines()[name])
 
 
 def test_the_ledger(suite: Project) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.baselines import plant, read_whole
 from tests.plugin.conftest import DEARER_TREE, TREE, TWO_TESTS, Project
 from tests.schemas import complaints
 
@@ -61,8 +62,7 @@ def test_page(suite: Project) -> None:
 def test_page_without_trees(suite: Project) -> None:
     """It says how to have them."""
     for path in suite.baselines().values():
-        stored = json.loads(path.read_text())
-        path.write_text(json.dumps({**stored, "python": None}))
+        plant(path, {**read_whole(path), "python": None})
     found = blocks(written(suite, "html", "--instrcount-blame=off"))
     assert found["test-0"]["python"] is None
     assert "--instrcount" in found["test-0"]["no_python"]

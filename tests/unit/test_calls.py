@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -143,7 +144,8 @@ def test_bad_files_are_named_and_left_alone(tmp_path: Path, text: str, slug: str
     path = calls.path(NODEID)
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    for use in (lambda: calls.read(NODEID), lambda: calls.write(table(f=3))):
+    uses: list[Callable[[], object]] = [lambda: calls.read(NODEID), lambda: calls.write(table(f=3))]
+    for use in uses[: 1 if slug == "baseline-conflict" else 2]:  # which an update settles
         with pytest.raises(InstrcountError) as caught:
             use()
         assert caught.value.slug == slug

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
+from pytest_instrcount.counts.measurement import per_call
+from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host import git
 from pytest_instrcount.report import history
 from pytest_instrcount.report.history import Point, read_histories
+from tests.baselines import SAMPLE
 
 DATA = Path(__file__).parents[1] / "data" / "baselines"
 
@@ -64,11 +66,11 @@ class Repository:
         return self.commit()
 
 
-def baseline(ir: int, *, calls: int = 2, total: int | None = None) -> str:
-    found: dict[str, object] = {"schema": 5, "ir": ir, "calls": calls, "denoised": None}
-    if total is not None:
-        found["denoised"] = {"kept": [total - 9, total - 8], "kinds": {"memory": [9, 10]}}
-    return json.dumps(found)
+def baseline(count: int, *, totals: tuple[int, ...] = (), **changes: object) -> str:
+    """A summary, with layouts if it is told what these counted in two calls."""
+    mean = per_call(sum(totals), 2 * len(totals)) if totals else None
+    values = {"ir": count, "denoised_ir": mean, "calls": 2, "totals": totals or [2 * count]}
+    return json.dumps({**json.loads(SAMPLE.read_text()), **values, **changes})
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_a_commit_is_a_point_of_the_files_that_it_changed(repository: Repository
 
 def test_the_mean_of_layouts_comes_first(repository: Repository) -> None:
     """Per call, rounded half up, as everywhere: here of 180 and 182."""
-    repository.write("a.json", baseline(100, calls=2, total=180))
+    repository.write("a.json", baseline(90, totals=(180, 182)))
     repository.commit()
     assert counts(repository.folder / "a.json") == [91]
 
@@ -110,35 +112,12 @@ def test_the_mean_of_layouts_comes_first(repository: Repository) -> None:
 def test_only_the_schema_of_today_has_a_count(repository: Repository) -> None:
     """Older ones counted otherwise, and would look like changes of the test."""
     samples = sorted(DATA.glob("*.json"))
-    assert samples[-1].name == "schema5.json" and len(samples) == 5
+    assert samples[-1] == SAMPLE and len(samples) == 6
     for sample in samples:
         repository.write("a.json", sample.read_text())
         repository.commit()
-    newest = parse_baseline(samples[-1].read_text(), samples[-1])
+    newest = parse_summary(SAMPLE.read_text(), SAMPLE)
     assert counts(repository.folder / "a.json") == [newest.compared_ir]
-
-
-@pytest.mark.parametrize(
-    "denoised",
-    [
-        [],
-        {},
-        {"total": 7},
-        {"kept": [7]},
-        {"kept": [], "kinds": {}},
-        {"kept": 7, "kinds": {}},
-        {"kept": [7], "kinds": []},
-        {"kept": [7], "kinds": {"memory": [1, 2]}},
-        {"kept": [7], "kinds": {"memory": 1}},
-        {"kept": [-7], "kinds": {}},
-        {"kept": ["7"], "kinds": {}},
-    ],
-)
-def test_odd_layouts_are_no_point(repository: Repository, denoised: object) -> None:
-    found = {**json.loads(baseline(7)), "denoised": denoised}
-    repository.write("a.json", json.dumps(found))
-    repository.commit()
-    assert counts(repository.folder / "a.json") == []
 
 
 @pytest.mark.parametrize(
@@ -148,8 +127,10 @@ def test_odd_layouts_are_no_point(repository: Repository, denoised: object) -> N
         "<<<<<<< ours\n",
         "[]",
         "{}",
-        '{"schema": 5, "ir": "9"}',
-        '{"schema": 5, "ir": true}',
+        baseline(9, ir="9"),
+        baseline(1, ir=True),
+        baseline(9, denoised_ir=8),
+        baseline(9, calls=0),
         "[" * 100_000,
     ],
 )
@@ -159,13 +140,6 @@ def test_what_is_no_baseline_is_no_point(repository: Repository, text: str) -> N
     repository.commit()
     repository.store(a=3)
     assert counts(repository.folder / "a.json") == [1, 3]
-
-
-@pytest.mark.parametrize("calls", [0, -1, True])
-def test_a_count_of_layouts_needs_calls(repository: Repository, calls: int) -> None:
-    repository.write("a.json", baseline(7, calls=calls, total=100))
-    repository.commit()
-    assert counts(repository.folder / "a.json") == []
 
 
 def test_a_deleted_file_has_a_gap(repository: Repository) -> None:

@@ -36,6 +36,7 @@ from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
 from pytest_instrcount.trace.events.nvprof import parse_nvprof_trace
 from pytest_instrcount.trace.ranges.event import Event, EventKind
+from tests.baselines import tree_values
 
 ID = "tests/test_x.py::test_a"
 BASELINE = Baseline(
@@ -133,7 +134,7 @@ def deep_rows(depth: int) -> list[list[object]]:
 
 def with_tree(rows: list[list[object]]) -> str:
     found = json.loads(render_baseline(BASELINE))
-    return json.dumps(found | {"python": {"how": TRACER, "calls": 1, "rows": rows}})
+    return json.dumps(found | {"python": tree_values(TRACER, 1, rows)})
 
 
 def test_a_tree_cannot_be_deep_enough_to_fill_the_memory() -> None:
@@ -168,8 +169,8 @@ def test_what_is_stored_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         f'{{"schema": {"9" * 4_000_000}}}',
         "[" * 4_000_000,
         '{"a":' * 800_000,
-        json.dumps({"schema": 5, "x" * 4_000_000: 1}),
-        json.dumps({"schema": 5, "\x1b[2J": 1}),
+        json.dumps({"schema": 6, "x" * 4_000_000: 1}),
+        json.dumps({"schema": 6, "\x1b[2J": 1}),
     ],
     ids=["digits", "brackets", "braces", "key", "escapes"],
 )

@@ -21,8 +21,8 @@ from pytest_instrcount.gate.store.ledger import (
     parse_ledger,
     parse_reason,
 )
+from tests.baselines import SAMPLE, read_whole
 
-SAMPLE = (Path(__file__).parents[1] / "data/baselines/schema5.json").read_text()
 ENTRY = {"old": 1, "new": 2, "reason": "r", "commit": ""}
 
 entries = st.builds(
@@ -57,7 +57,7 @@ def test_reasons_that_are_none(given: str) -> None:
 
 def test_a_baseline_without_a_reason_has_an_empty_ledger() -> None:
     """The key is always there."""
-    text = json.dumps({**json.loads(SAMPLE), "ledger": []})
+    text = json.dumps({**read_whole(SAMPLE), "ledger": []})
     assert parse_baseline(text, Path("x")).ledger == ()
 
 
@@ -81,7 +81,7 @@ def test_a_baseline_without_a_reason_has_an_empty_ledger() -> None:
 )
 def test_ledgers_that_are_none(ledger: Any) -> None:
     """The baseline is then damaged, as with any other part."""
-    text = json.dumps({**json.loads(SAMPLE), "ledger": ledger})
+    text = json.dumps({**read_whole(SAMPLE), "ledger": ledger})
     with pytest.raises(InstrcountError, match="ledger") as raised:
         parse_baseline(text, Path("b.json"))
     assert raised.value.slug == "baseline-damaged"

@@ -16,11 +16,11 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.folder import add_files
 from pytest_instrcount.gate.store.names import file_name, folder_parts
 from pytest_instrcount.gate.store.shard import Shard, parse_shard, render_shard
+from tests.baselines import SAMPLE, plant, plant_profile, read_whole
 from tests.schemas import complaints
 
 DATA = Path(__file__).parents[1] / "data"
-SAMPLE = (DATA / "baselines/schema5.json").read_text()
-NODEID = json.loads(SAMPLE)["nodeid"]
+NODEID = read_whole(SAMPLE)["nodeid"]
 KEY = "cp311-linux-x86_64"
 REPORT_SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
 
@@ -68,9 +68,12 @@ def report(*tests: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
-def folder(root: Path, text: str = SAMPLE, nodeid: str = NODEID) -> Path:
+def folder(root: Path, text: str | None = None, nodeid: str = NODEID) -> Path:
+    """A folder with one baseline, the sample's but for the test; or with any text as its summary."""
     path = root.joinpath(KEY, *folder_parts(nodeid), file_name(nodeid))
     path.parent.mkdir(parents=True)
+    if text is None:
+        return plant(path, {**read_whole(SAMPLE), "nodeid": nodeid})
     path.write_text(text)
     return path
 
@@ -114,11 +117,11 @@ def spoil_by_linked_folder(root: Path) -> None:
 
 
 def spoil_depth(root: Path) -> None:
-    folder(root, '{"schema": 5, "nodeid": ' + "[" * 100_000)
+    folder(root, '{"schema": 6, "nodeid": ' + "[" * 100_000)
 
 
 def spoil_size(root: Path) -> None:
-    folder(root, SAMPLE + " " * 5_000_000)
+    folder(root, SAMPLE.read_text() + " " * 5_000_000)
 
 
 def spoil_by_pipe(root: Path) -> None:
@@ -126,7 +129,7 @@ def spoil_by_pipe(root: Path) -> None:
 
 
 def spoil_types(root: Path) -> None:
-    folder(root, json.dumps({**json.loads(SAMPLE), "functions": []}))
+    plant_profile(folder(root), json.dumps({**read_whole(SAMPLE), "functions": []}))
 
 
 def spoil_shard(root: Path) -> None:
@@ -135,11 +138,11 @@ def spoil_shard(root: Path) -> None:
 
 
 def spoil_sum(root: Path) -> None:
-    folder(root, json.dumps({**json.loads(SAMPLE), "functions": {}}))
+    plant_profile(folder(root), json.dumps({**read_whole(SAMPLE), "functions": {}}))
 
 
 def spoil_age(root: Path) -> None:
-    folder(root, (DATA / "baselines/schema4.json").read_text())
+    folder(root, (DATA / "baselines/schema5.json").read_text())
 
 
 @pytest.mark.parametrize(
@@ -193,8 +196,8 @@ def test_every_command_refuses_older_baselines_in_the_same_words(
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     assert capsys.readouterr().err.splitlines() == [
-        f"instrcount: the baselines in old/{KEY} are of an older format (schema 4, this release "
-        "reads 5) [baseline-older]",
+        f"instrcount: the baselines in old/{KEY} are of an older format (schema 5, this release "
+        "reads 6) [baseline-older]",
         "  fix: pytest --instrcount-update-baseline    (measures all of them again)",
     ]
 
@@ -202,8 +205,7 @@ def test_every_command_refuses_older_baselines_in_the_same_words(
 @pytest.mark.parametrize("nodeid", ["../../../x.py::a", "/etc/x.py::a", "a/../../../../x.py::a"])
 def test_ids_that_climb(nodeid: str, tmp_path: Path) -> None:
     """Where a baseline goes is made from its test's id, of safe parts."""
-    text = SAMPLE.replace(json.dumps(NODEID), json.dumps(nodeid))
-    folder(tmp_path / "in", text, nodeid)
+    folder(tmp_path / "in", nodeid=nodeid)
     assert main(["merge", "--into", str(tmp_path / "box/out"), str(tmp_path / "in")]) == 0
     written = [path for path in tmp_path.rglob("*.json") if "in" not in path.parts]
     assert [path.relative_to(tmp_path).parts[:3] for path in written] == [("box", "out", KEY)]
@@ -213,12 +215,12 @@ def test_nothing_there_is_lost(tmp_path: Path) -> None:
     """OUT is added to: baselines of other tests, and what is none, stay."""
     folder(tmp_path / "in")
     nodeid = "other.py::b"
-    folder(tmp_path / "out", SAMPLE.replace(json.dumps(NODEID), json.dumps(nodeid)), nodeid)
+    folder(tmp_path / "out", nodeid=nodeid)
     (tmp_path / "out/README").write_text("mine")
     before = everything(tmp_path / "out")
     assert main(["merge", "--into", str(tmp_path / "out"), str(tmp_path / "in")]) == 0
     after = everything(tmp_path / "out")
-    assert before.items() < after.items() and len(after) == 3
+    assert before.items() < after.items() and len(after) == 6
 
 
 def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +237,7 @@ def test_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(InstrcountError, match=r"No space left on device \[merge-write\]"):
-        add_files(out, {("k", "a.json"): "a", ("k", "n", "b.json"): "b"})
+        add_files(out, {("k", "a.json"): b"a", ("k", "n", "b.json"): b"b"})
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "k"]
 
 

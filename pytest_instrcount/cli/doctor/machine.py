@@ -21,7 +21,7 @@ from pytest_instrcount.cli.doctor.check import Check
 from pytest_instrcount.cli.doctor.project import Project
 from pytest_instrcount.cli.doctor.symbols import has_symbols, interpreter_file
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.compare import differing
+from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.host.git import run_git, work_tree
@@ -270,7 +270,9 @@ def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:
             continue
         found = load_baseline(path)
         differences = (
-            differing(found.baseline.environment, environment) if isinstance(found, Found) else ()
+            differing_facts(found.baseline.environment, environment)
+            if isinstance(found, Found)
+            else ()
         )
         same += not differences
         for name, old, new in differences:

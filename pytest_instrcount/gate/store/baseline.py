@@ -1,17 +1,22 @@
 """Baselines as files, one for each test, in a folder for each environment.
 
-<root>/<environment key>/<path of the test file>/<slug>-<hash>.json
+<root>/<environment key>/<path of the test file>/<slug>-<hash>.json, and its profile beside it
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline_json import OLDER, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.baseline_json import (
+    CONFLICT,
+    LARGEST_FILE,
+    OLDER,
+    render_baseline,
+)
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
     env_key,
@@ -22,8 +27,19 @@ from pytest_instrcount.gate.store.names import (
     safe_part,
     shown_path,
 )
+from pytest_instrcount.gate.store.parts import (
+    ATTRIBUTES,
+    ATTRIBUTES_TEXT,
+    PROFILE_SUFFIX,
+    join_parts,
+    parts_of,
+    profile_path,
+    profiles_beside,
+    summary_path,
+)
 from pytest_instrcount.gate.store.schema import Baseline, to_baseline
-from pytest_instrcount.gate.store.textfile import Put, read_text, unwritable, write_text
+from pytest_instrcount.gate.store.summary import parse_summary
+from pytest_instrcount.gate.store.textfile import Put, Remove, read_text, unwritable, write_data
 from pytest_instrcount.host.files import replace_file
 
 __all__ = [
@@ -55,24 +71,26 @@ def read_baseline(path: Path, nodeid: str, *, updating: bool = False) -> Missing
     """The baseline of one test.
 
     Raises InstrcountError as `load_baseline` does, and "baseline-mismatch" if the file is of
-    another test (a copied or renamed file). To an update, one of an older format is none.
+    another test (a copied or renamed file). To an update, one of an older format is none, and so is
+    one that git could not merge.
 
     >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
     Missing()
     """
-    text = read_text(path, nodeid)
-    return Missing() if text is None else found_in(text, path, nodeid, updating=updating)
+    return checked(lambda: load_baseline(path, nodeid), path, nodeid, updating=updating)
 
 
-def found_in(text: str, path: Path, nodeid: str, *, updating: bool = False) -> Missing | Found:
-    """The baseline of one test in a text that was read from ``path``. As `read_baseline`."""
+def checked(
+    load: Callable[[], Missing | Found], path: Path, nodeid: str, *, updating: bool
+) -> Missing | Found:
+    """What was loaded for a test from ``path``, if it is the test's. As `read_baseline`."""
     try:
-        found = Found(parse_baseline(text, path, nodeid))
+        found = load()
     except InstrcountError as error:
-        if updating and error.slug == OLDER:  # it will be replaced
+        if updating and error.slug in (OLDER, CONFLICT):  # it will be replaced
             return Missing()
         raise
-    if found.baseline.nodeid != nodeid:
+    if isinstance(found, Found) and found.baseline.nodeid != nodeid:
         other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
         raise InstrcountError(
             "baseline-mismatch",
@@ -90,21 +108,34 @@ def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
     "baseline-unreadable" (no permission, a folder, a device).
     """
     text = read_text(path, nodeid)
-    return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
+    return Missing() if text is None else Found(join_parts(text, path, nodeid))
 
 
-def write_baseline(path: Path, baseline: Baseline, put: Put = replace_file) -> bool:
-    """Store a baseline by ``put``; whether the file changes.
+def write_baseline(
+    path: Path, baseline: Baseline, put: Put = replace_file, remove: Remove = Path.unlink
+) -> bool:
+    """Store a baseline by ``put``, and ``remove`` its older profiles; False if the same was there.
 
-    Equal bytes are left untouched. A present file that is not a readable baseline of this test is
+    What is equal is left untouched. A present file that is not a readable baseline of this test is
     never overwritten: raises InstrcountError as `read_baseline` does. Raises "baseline-write" if
     the file cannot be written (read-only, disk full); then no temp file stays.
     """
-    text = render_baseline(baseline)
     known = read_baseline(path, baseline.nodeid, updating=True)
-    if isinstance(known, Found) and read_text(path) == text:
+    text = render_baseline(baseline)
+    if isinstance(known, Found) and render_baseline(known.baseline) == text:
         return False
-    write_text(path, text, put)
+    if len(text) > LARGEST_FILE:
+        why = f"it would have {len(text):,} bytes, {LARGEST_FILE:,} are allowed"
+        raise unwritable(path, ValueError(why))
+    parts = parts_of(baseline, path)
+    older = [each for each in profiles_beside(path) if each not in parts]
+    for place, data in parts.items():
+        write_data(place, data, put)
+    for each in older:
+        try:
+            remove(each)
+        except OSError as error:
+            raise unwritable(each, error) from error
     return True
 
 
@@ -143,13 +174,15 @@ class Store:
     def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
         """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link".
 
-        To an update, one of an older format is none.
+        To an update, some are none.
         """
         return read_baseline(self.keep_inside(self.path(nodeid)), nodeid, updating=updating)
 
-    def write(self, baseline: Baseline, put: Put = replace_file) -> bool:
+    def write(
+        self, baseline: Baseline, put: Put = replace_file, remove: Remove = Path.unlink
+    ) -> bool:
         """Store a baseline; False if the same was there. Raises as `write_baseline`, and "baseline-link"."""
-        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline, put)
+        return write_baseline(self.keep_inside(self.path(baseline.nodeid)), baseline, put, remove)
 
     def keep_inside(self, path: Path) -> Path:
         """The path, if no link on it leads out of `root`; `root` itself may be one, it was named.
@@ -186,9 +219,9 @@ class Store:
                 if path in known:
                     continue
                 try:
-                    found = load_baseline(self.keep_inside(path))
-                    if isinstance(found, Found):
-                        yield path, self._owner(path, found.baseline.nodeid)
+                    text = read_text(self.keep_inside(path))
+                    if text is not None:
+                        yield path, self._owner(path, parse_summary(text, path).nodeid)
                 except InstrcountError as error:
                     yield path, error
 
@@ -215,8 +248,29 @@ class Store:
             if key != self.folder.name and self.root.joinpath(key, place).is_file()
         )
 
+    def mark_profiles(self, put: Put = replace_file) -> None:
+        """Tell git that profiles are not for people, unless the folder tells git something already.
+
+        Raises InstrcountError "baseline-write".
+        """
+        path = self.root / ATTRIBUTES
+        if not os.path.lexists(path):
+            write_data(path, ATTRIBUTES_TEXT.encode(), put)
+
+    def unnamed_profiles(self) -> Iterator[Path]:
+        """Profiles that no summary names, by path: what a merge of two branches leaves."""
+        for path in sorted(self.folder.rglob("*" + PROFILE_SUFFIX)):
+            summary = summary_path(path)
+            try:
+                text = read_text(self.keep_inside(summary))
+                named = text is not None and parse_summary(text, summary).lost
+            except InstrcountError:
+                continue  # whoever measures that test says so
+            if not named or path != profile_path(summary, named):
+                yield path
+
     def delete(self, path: Path) -> None:
-        """Delete one baseline, and the folders below `folder` that this leaves empty.
+        """Delete one baseline with its profiles, and the folders below `folder` that this leaves empty.
 
         A file that is gone already is none the worse. Raises InstrcountError "baseline-write" if
         the file is outside `folder` or cannot be deleted, and "baseline-link".
@@ -226,7 +280,8 @@ class Store:
             raise unwritable(path, ValueError(f"it is outside {shown_path(folder)}"))
         self.keep_inside(path.parent / "file")  # the entry itself may be a link: that goes
         try:
-            path.unlink(missing_ok=True)
+            for each in (*profiles_beside(path), path):
+                each.unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(path, error) from error
         for parent in path.parents:

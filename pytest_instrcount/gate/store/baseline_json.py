@@ -1,6 +1,6 @@
-"""The JSON text of a baseline, written and read. What is read is checked: nobody vouches for a file.
+"""The JSON text of a whole baseline, written and read. What is read is checked: nobody vouches for a file.
 
-Schema 5 is the first that is read: counts by function and by Python function, the counts of several
+Schema 6 is the first that is read: counts by function and by Python function, the counts of several
 layouts of memory by kind of noise, facts of the environment, versions of packages, the ledger.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pytest_instrcount.counts.python.tree import UNITS, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.layouts_json import denoised_values, parse_denoised
 from pytest_instrcount.gate.store.ledger import ledger_values, parse_ledger
-from pytest_instrcount.gate.store.names import printable, remeasure, shown_path
+from pytest_instrcount.gate.store.names import measure, printable, remeasure, shown_path
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.values import (
     LARGEST_COUNT,
@@ -32,23 +33,25 @@ from pytest_instrcount.gate.store.values import (
 )
 
 #: The only version that is read and written.
-SCHEMA = 5
+SCHEMA = 6
 #: Bytes of the longest file that is read or written.
 LARGEST_FILE = 5_000_000
 
 #: The slug of the error for a baseline of an older release.
 OLDER = "baseline-older"
+#: The slug of the error for a file that git could not merge.
+CONFLICT = "baseline-conflict"
 # what `env_key` makes begins with the implementation and its version
 _ENVIRONMENT = re.compile(r"(?:cp|pp|py)[0-9]+.*-")
 _NAMES = """
-    body calls denoised environment functions ir isolation ledger nodeid packages python schema total_ir
-    warmup work
+    body calls denoised environment functions ir isolation ledger lost nodeid packages python schema
+    total_ir warmup work
 """
 _KEYS = frozenset(_NAMES.split())
 
 
 def render_baseline(baseline: Baseline) -> str:
-    """The JSON text of a baseline: keys sorted, a line for each function, newline at the end."""
+    """The JSON text of a baseline, in one line with its keys sorted: equal baselines have equal texts."""
     known = baseline.denoised
     values: dict[str, object] = {
         "schema": SCHEMA,
@@ -60,43 +63,35 @@ def render_baseline(baseline: Baseline) -> str:
         "isolation": baseline.isolation,
         "environment": dict(baseline.environment),
         "packages": dict(baseline.packages),
-        "functions": {
-            name: [row.ir, row.calls, baseline.inclusive.get(name, row.ir)]
-            for name, row in baseline.rows.items()
-        },
+        "functions": {} if baseline.lost else _function_values(baseline),
         "denoised": None if known is None else denoised_values(known),
         "work": dict(baseline.work),
-        "python": _render_tree(baseline.python),
+        "python": _tree_values(baseline.python),
         "ledger": ledger_values(baseline.ledger),
+        "body": baseline.body,
+        "lost": baseline.lost,
     }
-    if baseline.body:
-        values["body"] = baseline.body
-    lines = [f"{json.dumps(key)}: {_render_value(values[key])}" for key in sorted(values)]
-    return "{\n " + ",\n ".join(lines) + "\n}\n"
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
 
-def _render_tree(tree: CallTree | None) -> dict[str, object] | None:
+def _function_values(baseline: Baseline) -> dict[str, tuple[int, ...]]:
+    """Without the inclusive count where that is the function's own."""
+    inclusive = {name: baseline.inclusive.get(name, row.ir) for name, row in baseline.rows.items()}
+    return {
+        name: (row.ir, row.calls) if inclusive[name] == row.ir else (*row, inclusive[name])
+        for name, row in baseline.rows.items()
+    }
+
+
+def _tree_values(tree: CallTree | None) -> dict[str, object] | None:
+    """By columns, and each name once: trees are large, and are packed by half as much again then."""
     if tree is None:
         return None
-    return {"how": tree.how, "calls": tree.counted, "rows": list(tree.rows())}
-
-
-def _render_value(value: object) -> str:
-    if isinstance(value, list) and value:  # rows of a tree, entries of a ledger: a line each
-        return "[\n   " + ",\n   ".join(map(json.dumps, value)) + "\n  ]"
-    # json.dumps(indent=1) would give a list three lines
-    if not isinstance(value, dict) or not value:
-        return json.dumps(value)
-    entries = [
-        f"{json.dumps(key)}: "
-        f"{_render_value(value[key]) if _is_table(value[key]) else json.dumps(value[key])}"
-        for key in sorted(value)
-    ]
-    return "{\n  " + ",\n  ".join(entries) + "\n }"
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], (list, tuple))
+    depths, names, *counts = map(list, zip(*tree.rows()))
+    unique = sorted(set(names))
+    place = {name: number for number, name in enumerate(unique)}
+    rows = [depths, [place[name] for name in names], *counts]
+    return {"how": tree.how, "calls": tree.counted, "names": unique, "rows": rows}
 
 
 def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:
@@ -120,9 +115,9 @@ def check_text(
     """
     if re.search(r"^<{7}", text, re.MULTILINE):
         raise InstrcountError(
-            "baseline-conflict",
+            CONFLICT,
             f"{shown_path(path)} has git's merge markers (<<<<<<<)",
-            f"resolve the conflict in git, or {remeasure(path, nodeid)}",
+            f"{measure(nodeid)}    (settles it by measuring)",
         )
     try:
         found = object_of(load(text), "it")
@@ -158,7 +153,7 @@ def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
 
 
 def _validated(text: dict[str, object]) -> Baseline:
-    found = object_of({"body": "", **text}, "it", _KEYS)
+    found = object_of(text, "it", _KEYS)
     isolation = text_of(found["isolation"], "isolation")
     if isolation not in ISOLATIONS:
         raise Invalid(f"isolation is {ascii(isolation)[:40]}")
@@ -167,7 +162,8 @@ def _validated(text: dict[str, object]) -> Baseline:
     )
     if count_of(found["ir"], "ir") != per_call(total_ir, calls):
         raise Invalid("ir is not total_ir / calls")
-    numbers = _functions(found["functions"], total_ir)
+    lost = text_of(found["lost"], "lost")
+    numbers = {} if lost else _functions(found["functions"], total_ir)
     return Baseline(
         nodeid=text_of(found["nodeid"], "nodeid"),
         total_ir=total_ir,
@@ -183,29 +179,45 @@ def _validated(text: dict[str, object]) -> Baseline:
         work=counts_of(found["work"], "work"),
         ledger=() if found["ledger"] == [] else parse_ledger(found["ledger"]),
         body=text_of(found["body"], "body"),
+        lost=lost,
     )
 
 
 def _tree(found: object) -> CallTree:
-    parts = object_of(found, "python", ("how", "calls", "rows"))
+    parts = object_of(found, "python", ("how", "calls", "names", "rows"))
     how = text_of(parts["how"], "python: how")
-    rows: list[Any] = list_of(parts["rows"], "python: rows")
-    if how not in UNITS or not rows:
+    names = [text_of(name, "python: a name") for name in list_of(parts["names"], "python: names")]
+    columns = [
+        list_of(column, "python: rows") for column in list_of(parts["rows"], "python: rows", 4)
+    ]
+    if how not in UNITS or len(columns) != 4 or len(set(map(len, columns))) > 1 or not columns[0]:
         raise Invalid("python: how or rows")
+    rows: list[Any] = [
+        (count_of(depth, "python: a depth"), _at(names, number), *map(_signed, counts))
+        for depth, number, *counts in zip(*columns)
+    ]
     try:
-        for depth, name, *numbers in rows:  # else TypeError
-            text_of(name, "its name")
-            if [*map(type, (depth, *numbers))] != [int, int, int]:
-                raise Invalid("not 3 integers")
-            if not all(-LARGEST_COUNT <= number <= LARGEST_COUNT for number in numbers):
-                raise Invalid("a count beyond 2^63")
         return CallTree.from_rows(how, count_of(parts["calls"], "calls", least=1), rows)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise Invalid(f"python: a row is wrong: {error}") from None
 
 
+def _at(names: Sequence[str], number: object) -> str:
+    place = count_of(number, "python: a name")
+    if place >= len(names):
+        raise Invalid("python: a name that is not there")
+    return names[place]
+
+
+def _signed(count: object) -> int:
+    """A count of a tree: what is subtracted can be more than what was there."""
+    if type(count) is not int or not -LARGEST_COUNT <= count <= LARGEST_COUNT:
+        raise Invalid("python: a count is no integer of 64 bits")
+    return count
+
+
 def _functions(found: object, total_ir: int) -> dict[str, list[int]]:
-    """Function -> own count, calls, and the count with all that it called."""
+    """Function -> own count, calls, and the count with all that it called, which may be left out."""
     numbers = {name: _numbers(name, value) for name, value in object_of(found, "functions").items()}
     if sum(own for own, _, _ in numbers.values()) != total_ir:
         raise Invalid("functions do not add up to total_ir")
@@ -215,8 +227,10 @@ def _functions(found: object, total_ir: int) -> dict[str, list[int]]:
 def _numbers(name: str, value: object) -> list[int]:
     what = f"functions: {ascii(name)[:60]}"
     numbers = [count_of(one, what) for one in list_of(value, what)]
+    if len(numbers) == 2:
+        numbers.append(numbers[0])
     if len(numbers) != 3:
-        raise Invalid(f"{what} is not 3 counts")
+        raise Invalid(f"{what} is not 2 or 3 counts")
     if numbers[2] < numbers[0]:
         raise Invalid(f"{what} is less with what it called than alone")
     return numbers

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Store
-from pytest_instrcount.gate.store.baseline_json import check_text, damaged
+from pytest_instrcount.gate.store.baseline_json import CONFLICT, check_text, damaged
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, printable, remeasure, shown_path
-from pytest_instrcount.gate.store.textfile import Put, read_text, write_text
+from pytest_instrcount.gate.store.textfile import Put, read_text, write_data
 from pytest_instrcount.gate.store.values import Invalid, counts_of, object_of, text_of, texts_of
 from pytest_instrcount.host.files import replace_file
 
@@ -54,11 +54,19 @@ class CallStore:
         """
         return self.store.path(nodeid).with_suffix(CALLS_SUFFIX)
 
-    def read(self, nodeid: str) -> CallTable | None:
-        """The table of a test, None if there is none. Raises InstrcountError as for baselines."""
+    def read(self, nodeid: str, *, updating: bool = False) -> CallTable | None:
+        """The table of a test, None if there is none; to an update, none that git could not merge.
+
+        Raises InstrcountError as for baselines.
+        """
         path = self.store.keep_inside(self.path(nodeid))
         text = read_text(path, nodeid)
-        return None if text is None else parse_calls(text, path, nodeid)
+        try:
+            return None if text is None else parse_calls(text, path, nodeid)
+        except InstrcountError as error:
+            if updating and error.slug == CONFLICT:
+                return None
+            raise
 
     def list(self) -> Iterator[tuple[Path, str]]:
         """All tables of this environment that can be read: path and nodeid, by path."""
@@ -74,9 +82,9 @@ class CallStore:
     def write(self, table: CallTable, put: Put = replace_file) -> bool:
         """Store a table; False if the same was there. Raises InstrcountError as for baselines."""
         path, text = self.path(table.nodeid), render_calls(table)
-        if self.read(table.nodeid) is not None and read_text(path) == text:
+        if self.read(table.nodeid, updating=True) is not None and read_text(path) == text:
             return False
-        write_text(path, text, put)
+        write_data(path, text.encode(), put)
         return True
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
-from pytest_instrcount.gate.store.calls import CallTable, parse_calls
+from pytest_instrcount.gate.store.baseline import Baseline, Missing, load_baseline
+from pytest_instrcount.gate.store.baseline_json import render_baseline
+from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
     file_error,
@@ -24,6 +24,7 @@ from pytest_instrcount.gate.store.names import (
     safe_part,
     shown_path,
 )
+from pytest_instrcount.gate.store.parts import ATTRIBUTES, ATTRIBUTES_TEXT, parts_of
 from pytest_instrcount.gate.store.shard import SUFFIX
 from pytest_instrcount.gate.store.textfile import read_text
 from pytest_instrcount.gate.store.updating import updating
@@ -39,13 +40,18 @@ class StoredFile:
     path: Path
     #: environment first
     place: Place
-    text: str
     content: Baseline | CallTable
 
     @property
     def nodeid(self) -> str:
         """The test's id."""
         return self.content.nodeid
+
+    @property
+    def text(self) -> str:
+        """Equal contents have equal texts."""
+        content = self.content
+        return render_calls(content) if isinstance(content, CallTable) else render_baseline(content)
 
 
 def read_folder(root: Path) -> Iterator[StoredFile]:
@@ -78,12 +84,13 @@ def read_each(root: Path) -> Iterator[tuple[Path, StoredFile | InstrcountError]]
 
 
 def _read_file(path: Path, root: Path) -> StoredFile | None:
-    text = read_text(path)
-    if text is None:
-        return None
-    parse = parse_calls if path.name.endswith(CALLS_SUFFIX) else parse_baseline
-    content = parse(text, path)
-    return StoredFile(path, _place(path, root, content), text, content)
+    if path.name.endswith(CALLS_SUFFIX):
+        text = read_text(path)
+        content: Baseline | CallTable | None = None if text is None else parse_calls(text, path)
+    else:
+        found = load_baseline(path)
+        content = None if isinstance(found, Missing) else found.baseline
+    return None if content is None else StoredFile(path, _place(path, root, content), content)
 
 
 def shard_files(root: Path) -> list[tuple[Path, str]]:
@@ -132,7 +139,22 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
     )
 
 
-def add_files(out: Path, files: Mapping[Place, str]) -> None:
+def add_baselines(out: Path, contents: Mapping[Place, Baseline | CallTable]) -> None:
+    """Write baselines and tables of calls below a folder; as `add_files`."""
+    files: dict[Place, bytes] = {}
+    if not os.path.lexists(out / ATTRIBUTES):
+        files[(ATTRIBUTES,)] = ATTRIBUTES_TEXT.encode()
+    for place, content in contents.items():
+        if isinstance(content, CallTable):
+            files[place] = render_calls(content).encode()
+        else:
+            parts = parts_of(content, Path(*place))
+            files |= {path.parts: data for path, data in parts.items()}
+    if contents:
+        add_files(out, files)
+
+
+def add_files(out: Path, files: Mapping[Place, bytes]) -> None:
     """Write these files below a folder, all or none; what is there stays as it is.
 
     Into a new folder they are made beside it, which is then renamed. Raises InstrcountError "merge-write",
@@ -149,29 +171,29 @@ def add_files(out: Path, files: Mapping[Place, str]) -> None:
         raise file_error("merge-write", out, error, fix) from error
 
 
-def _make(out: Path, files: Mapping[Place, str]) -> None:
+def _make(out: Path, files: Mapping[Place, bytes]) -> None:
     temp = out.parent / f".{secrets.token_hex(6)}.instrcount-tmp"
     temp.mkdir(parents=True)
     try:
-        for place, text in files.items():
+        for place, data in files.items():
             path = temp.joinpath(*place)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text.encode())
+            path.write_bytes(data)
         os.rename(temp, out)
     finally:
         shutil.rmtree(temp, ignore_errors=True)
 
 
-def _add_to(out: Path, files: Mapping[Place, str]) -> None:
+def _add_to(out: Path, files: Mapping[Place, bytes]) -> None:
     """As an update of baselines: after an error, or a kill, nothing of it is there."""
     try:
         with updating(out) as update:
             update.begin()
-            for place, text in files.items():
+            for place, data in files.items():
                 path = out.joinpath(*place)
                 if os.path.lexists(path):
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-                update.add(path, text.encode())
+                update.add(path, data)
     except InstrcountError as error:
         if isinstance(error.__cause__, OSError):
             raise error.__cause__ from None

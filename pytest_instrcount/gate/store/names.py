@@ -172,5 +172,14 @@ def remeasure(path: Path, nodeid: str = "") -> str:
     >>> remeasure(Path("b.json"))
     'rm b.json && pytest --instrcount-update-baseline --instrcount-update-policy=missing'
     """
+    return f"rm {shown_path(path)} && {measure(nodeid)}"
+
+
+def measure(nodeid: str = "") -> str:
+    """The command that stores a test's baseline where none can be read.
+
+    >>> measure("test_x.py::test_a[1]")
+    "pytest --instrcount-update-baseline 'test_x.py::test_a[1]'"
+    """
     what = shlex.quote(printable(nodeid)) if nodeid else "--instrcount-update-policy=missing"
-    return f"rm {shown_path(path)} && pytest --instrcount-update-baseline {what}"
+    return f"pytest --instrcount-update-baseline {what}"

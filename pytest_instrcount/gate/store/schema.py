@@ -11,6 +11,7 @@ from pytest_instrcount.counts.measurement import Counted, Measurement, per_call
 from pytest_instrcount.counts.noise import Noise, find_noise
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.store.ledger import Entry
+from pytest_instrcount.gate.store.names import hash8
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Baseline(Counted):
     ledger: tuple[Entry, ...] = ()
     #: a hash of what the test does, to know it again under another name; "" if not known
     body: str = ""
+    #: the name of its profile, if that is not there: then all that is known is in its summary
+    lost: str = ""
 
     @property
     def compared_ir(self) -> int:
@@ -44,6 +47,21 @@ class Baseline(Counted):
     def reason_for(self, ir: int) -> str:
         """The last reason for which a count was accepted; "" if there is none."""
         return next((each.reason for each in reversed(self.ledger) if each.new == ir), "")
+
+
+#: The one fact of a baseline that lost its profile.
+HASHED = "hash of all facts"
+
+
+def hashed(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The facts of an environment as one.
+
+    >>> hashed({"python": "3.11.7"}), hashed(hashed({"python": "3.11.7"}))
+    ({'hash of all facts': '549da11c'}, {'hash of all facts': '549da11c'})
+    """
+    if HASHED in environment:
+        return environment
+    return {HASHED: hash8("\n".join(map("=".join, sorted(environment.items()))))}
 
 
 def to_baseline(

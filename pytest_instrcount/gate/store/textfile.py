@@ -15,6 +15,8 @@ from pytest_instrcount.host.files import replace_file
 
 #: What writes a file: at once (`replace_file`), or with all others (`Update.add`).
 Put = Callable[[Path, bytes], None]
+#: What deletes one: at once (`Path.unlink`), or with all others (`Update.remove`).
+Remove = Callable[[Path], None]
 
 
 def read_text(path: Path, nodeid: str = "") -> str | None:
@@ -41,12 +43,8 @@ def _read_bytes(path: Path) -> bytes | None:
         raise file_error("baseline-unreadable", path, error, fix, "read") from error
 
 
-def write_text(path: Path, text: str, put: Put = replace_file) -> None:
+def write_data(path: Path, data: bytes, put: Put = replace_file) -> None:
     """Replace a file of ours, whole. Raises InstrcountError "baseline-write"."""
-    data = text.encode("utf-8")
-    if len(data) > LARGEST_FILE:
-        why = f"it would have {len(data):,} bytes, {LARGEST_FILE:,} are allowed"
-        raise unwritable(path, ValueError(why))
     try:
         put(path, data)
     except (OSError, ValueError) as error:

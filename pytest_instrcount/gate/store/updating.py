@@ -47,7 +47,8 @@ class Update:
         self._root = root
         self._begun = False
         self._lock: int | None = None
-        self._staged: list[tuple[Path, Path]] = []
+        #: what is to be renamed, None where the file is to go, and the place of the file
+        self._staged: list[tuple[Path | None, Path]] = []
         self._made: list[Path] = []
 
     def begin(self) -> None:
@@ -78,6 +79,10 @@ class Update:
         with temp.open("xb") as file:
             file.write(data)
 
+    def remove(self, path: Path) -> None:
+        """Have the file at ``path`` deleted."""
+        self._staged.append((None, path))
+
     def commit(self) -> None:
         """Put all files in their places, or leave all as they were. Raises OSError."""
         if not self._staged:
@@ -88,7 +93,10 @@ class Update:
             try:
                 for temp, path in self._staged:
                     _keep(path)
-                    os.replace(temp, path)
+                    if temp is None:
+                        path.unlink()
+                    else:
+                        os.replace(temp, path)
             except BaseException:
                 _roll_back(self._root)
                 raise
@@ -102,7 +110,8 @@ class Update:
         """Forget what was not committed, and let others go on."""
         for temp, _ in self._staged:
             with contextlib.suppress(OSError):
-                temp.unlink()
+                if temp is not None:
+                    temp.unlink()
         for folder in reversed(self._made):  # what was stored keeps them
             with contextlib.suppress(OSError):
                 folder.rmdir()

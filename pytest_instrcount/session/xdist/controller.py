@@ -18,10 +18,10 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
+from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import own_key, safe_part
-from pytest_instrcount.gate.store.textfile import read_text
 from pytest_instrcount.host.account.current import count, current
 from pytest_instrcount.host.account.timings import PhaseTime
 from pytest_instrcount.session import replay
@@ -129,7 +129,9 @@ class Controller:
         store = Store(self.gate.settings.baseline_dir, safe_part(key))
         path = store.path(nodeid)
         try:
-            return Stored(str(path), read_text(path, nodeid))
+            found = load_baseline(store.keep_inside(path), nodeid)
+            text = render_baseline(found.baseline) if isinstance(found, Found) else None
+            return Stored(str(path), text)
         except InstrcountError as error:
             return Stored(str(path), None, (error.slug, error.why, error.fix))
 

@@ -19,7 +19,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.trace.settings import load_trace_settings
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, Missing, Store, found_in
+from pytest_instrcount.gate.store.baseline import Found, Missing, Store, checked
+from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import own_key
 from pytest_instrcount.host.account.current import current, get_counters
 from pytest_instrcount.session.findings import Findings, find_with
@@ -113,11 +114,15 @@ class MailedStore(Store):
     def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
         """The baseline of a test; raises InstrcountError as the controller's store does."""
         stored: Stored = self.ask("read", self.folder.name, nodeid)
-        if stored.error is not None:
-            raise InstrcountError(*stored.error)
-        if stored.text is None:
-            return Missing()
-        return found_in(stored.text, Path(stored.path), nodeid, updating=updating)
+        path = Path(stored.path)
+
+        def load() -> Missing | Found:
+            if stored.error is not None:
+                raise InstrcountError(*stored.error)
+            text = stored.text
+            return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
+
+        return checked(load, path, nodeid, updating=updating)
 
     def other_environments(self, nodeid: str) -> tuple[str, ...]:
         """The controller tells of them."""
