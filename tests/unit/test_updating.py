@@ -13,7 +13,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.updating import JOURNAL, mend, updating
 
 NAMES = ("a.json", "b.json", "new/c.json", "d.json")
-OLD = {"a.json": "old a", "b.json": "old b", "d.json": "old d"}
+GONE = "gone.profile.gz"
+OLD = {"a.json": "old a", "b.json": "old b", "d.json": "old d", GONE: "old profile"}
 NEW = dict.fromkeys(NAMES, "new")
 #: What an update calls to change the folder, one file after another.
 STEPS = ("link", "replace", "unlink")
@@ -25,9 +26,14 @@ def files(root: Path) -> dict[str, str]:
     }
 
 
+def baselines(root: Path) -> dict[str, str]:
+    """Without what an update has beside its files."""
+    return {name: text for name, text in files(root).items() if name in (*NAMES, GONE)}
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Three baselines."""
+    """Three baselines, and a profile."""
     folder = tmp_path / "baselines"
     folder.mkdir()
     for name, text in OLD.items():
@@ -36,11 +42,13 @@ def root(tmp_path: Path) -> Path:
 
 
 def update(root: Path) -> None:
-    """Change all three, and add one."""
+    """Change all three, delete the profile, and add a baseline."""
     with updating(root) as update:
         update.begin()
         for name in NAMES:
             update.add(root / name, b"new")
+            if name == "b.json":
+                update.remove(root / GONE)
 
 
 def test_all_are_stored(root: Path) -> None:
@@ -108,9 +116,9 @@ def test_a_kill_between_two_steps(
         monkeypatch.setattr(os, "link", link)
     seen, torn, steps = [], 0, 1
     while killed_after(root, steps, monkeypatch):
-        torn += {name: text for name, text in files(root).items() if name in NEW} not in (OLD, NEW)
+        torn += baselines(root) not in (OLD, NEW)
         mend(root)
-        found = {name: text for name, text in files(root).items() if name in NEW}
+        found = baselines(root)
         seen.append(found)
         assert found in (OLD, NEW)
         assert not (root / JOURNAL).exists()

@@ -94,7 +94,7 @@ class Update:
                 for temp, path in self._staged:
                     _keep(path)
                     if temp is None:
-                        path.unlink()
+                        path.unlink(missing_ok=True)
                     else:
                         os.replace(temp, path)
             except BaseException:
