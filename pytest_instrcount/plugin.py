@@ -60,14 +60,20 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Adopt benchmarks before the plugins that they were written for are configured."""
+def pytest_cmdline_main(config: pytest.Config) -> pytest.ExitCode | None:
+    """Write a first job, or adopt benchmarks before the plugins that they were written for are configured."""
     from pytest_instrcount.config.options import adopts_benchmarks
 
+    if config.getoption("instrcount_init"):
+        from pytest_instrcount.config.first_job import write_first_job
+
+        print(write_first_job(config.rootpath), end="")
+        return pytest.ExitCode.OK
     if adopts_benchmarks(config, config.option):
         from pytest_instrcount.fixtures.benchmark.hooks import adopt_benchmarks
 
         adopt_benchmarks(config)
+    return None
 
 
 def pytest_configure(config: pytest.Config) -> None:

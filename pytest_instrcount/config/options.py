@@ -144,6 +144,10 @@ def add_options(parser: pytest.Parser) -> None:
         "instrcount-shard",
         "An update of some of the tests, to be merged with others: also write what the merge needs",
     )
+    add_flag(
+        "instrcount-init",
+        "Write a first job for CI, which needs no baselines, and run no test",
+    )
     add_flag("instrcount-only", "Run the measured tests alone (implies --instrcount)")
     add_flag(
         "instrcount-skip",

@@ -270,6 +270,8 @@ class RunSummary:
     blame: str = "auto"
     #: what was measured in the place of baselines; None where those were read
     against: Base | None = None
+    #: the folder that they are read from; "" where none are
+    baselines: str = ""
 
     @property
     def can_accept(self) -> bool:

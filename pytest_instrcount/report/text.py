@@ -94,7 +94,11 @@ def _moved(results: Sequence[TestResult]) -> list[TestResult]:
 
 
 def _totals(summary: RunSummary) -> list[str]:
-    return [render_totals(summary)] if summary.results or not summary.traces else []
+    lines = [render_totals(summary)] if summary.results or not summary.traces else []
+    is_first = {result.verdict for result in summary.results} == {Verdict.new}
+    if is_first and summary.baselines and not summary.updating:
+        lines.append(f"no baseline was found in {printable(summary.baselines)}")
+    return lines
 
 
 def _improvements(results: Sequence[TestResult], width: int) -> list[str]:

@@ -105,6 +105,7 @@ class Reporter:
                 traces=(*calls.results.values(), *calls.stale.values()),
                 budgets=tuple(findings.budgets.results),
                 against=self.settings.against,
+                baselines="" if self.settings.against else os.path.relpath(rulings.store.folder),
             )
             self._summary = with_notes_on_trees(self._summary, self.settings.reports)
         return self._summary

@@ -758,3 +758,14 @@ def test_a_call_that_waits_is_measured_once(project: Project) -> None:
     result = project.measure()
     result.stdout.fnmatch_lines(["test_it.py::test_a: measured once: one call takes 100 s"])
     assert "test_b: measured once" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("args", [(), ("-q",)])
+def test_where_no_baseline_was_found(project: Project, args: tuple[str, ...]) -> None:
+    """Said if no test has one, without a header as well; not where one has."""
+    project.write(TWO_TESTS)
+    project.measure(*args).stdout.fnmatch_lines(
+        ["no baseline was found in instrcount_baselines/cp3*-linux-x86_64"]
+    )
+    project.update("test_it.py::test_a", *args).stdout.no_fnmatch_line("no baseline*")
+    project.measure(*args).stdout.no_fnmatch_line("no baseline*")

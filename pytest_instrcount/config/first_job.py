@@ -1,0 +1,65 @@
+"""A first job for CI, which compares a pull request with what it is merged into: it needs no baselines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+_PLACE = ".github/workflows/instrcount.yml"
+_GITHUB = """\
+on: pull_request
+jobs:
+  instrcount:
+    runs-on: ubuntu-24.04
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          fetch-depth: 2        # the merge commit, and both of its parents
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "{python}"
+      - run: sudo apt-get update && sudo apt-get install -y valgrind
+      - run: pip install -e . pytest-instrcount
+      - run: pytest --instrcount-against=HEAD^1    # what the branch is merged into
+"""
+_GITLAB = """\
+instrcount:
+  image: python:{python}
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+  script:
+    - apt-get update && apt-get install -y valgrind
+    - pip install -e . pytest-instrcount
+    - git fetch --depth=1 origin $CI_MERGE_REQUEST_DIFF_BASE_SHA
+    - pytest --instrcount-against=$CI_MERGE_REQUEST_DIFF_BASE_SHA
+"""
+
+
+def write_first_job(root: Path) -> str:
+    """Write a workflow for GitHub below a folder; returns what to say. Raises pytest.UsageError.
+
+    In a project of GitLab, whose jobs are all in one file, the job is only said.
+    """
+    python = ".".join(map(str, sys.version_info[:2]))
+    if (root / ".gitlab-ci.yml").exists():
+        return f"add to .gitlab-ci.yml:\n\n{_GITLAB.format(python=python)}"
+    path = root / _PLACE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(_GITHUB.format(python=python))
+    except OSError as error:
+        why = (
+            "is there already"
+            if isinstance(error, FileExistsError)
+            else f"cannot be written: {error.strerror}"
+        )
+        shown = os.path.relpath(path)
+        raise pytest.UsageError(f"instrcount: {shown} {why} [init]\n  fix: cat {shown}") from None
+    return (
+        f"wrote {os.path.relpath(path)}: each pull request is measured beside what it is merged into\n"
+        f"next: git add {os.path.relpath(path)}, and commit\n"
+    )
