@@ -23,7 +23,6 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"^ *(?:async )?def test_", "tests"),
         (r"^@pytest\.fixture", "fixture"),
         (r"\.collect_callgrind\(", "counted"),
-        (r"\A# \w+\.py\n", "module"),
         (r"\Afrom pytest_instrcount", "script"),
         (r"\A(?:@pytest\.mark\.)?[\w.]+\(", "signature"),
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -440,15 +439,34 @@ def test_reports_keep_nothing(spread: Spread, processes: str) -> None:
 
 # --- processes that a test starts -----------------------------------------------------------------
 
-MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "ranges.md"
+WORK = """
+    import json, sys
+    from pytest_instrcount import record_function
+    from pytest_instrcount.trace.ranges.remote import pack_events
+    from pytest_instrcount.trace.ranges.session import start, stop
+
+    start()
+    with record_function("in the child"):
+        sum(range(1000))
+    with open(sys.argv[1], "w") as file:
+        json.dump(pack_events(stop()), file)
+    """
+
+TEST_WORK = """
+    import json, subprocess, sys
+    import pytest
+    from pytest_instrcount import record_function
+    from pytest_instrcount.trace.ranges.remote import unpack_events
+    from pytest_instrcount.trace.ranges.session import add_events
 
 
-def from_manual(name: str) -> str:
-    """The code block that begins with this comment."""
-    (block,) = re.findall(rf"```python\n# {name}\n(.*?)```", MANUAL.read_text(), re.DOTALL)
-    assert isinstance(block, str)
-    return block
-
+    @pytest.mark.trace_profile(tracer="legacy")
+    def test_work(tmp_path):
+        path = tmp_path / "events.json"
+        with record_function("wait"):
+            subprocess.run([sys.executable, "work.py", path], check=True)
+        add_events(unpack_events(json.loads(path.read_text())))
+    """
 
 LOOK = """
     import pytest
@@ -464,12 +482,12 @@ LOOK = """
 
 @BOTH
 def test_a_subprocess_hands_its_events_over(spread: Spread, processes: str) -> None:
-    """As the manual says: they are the test's, with a node id, and a row of their own."""
+    """They are the test's, with a node id, and a row of their own."""
     counts, found = {"in the child": 1, "wait": 1}, [("in the child", 1), ("wait", 0)]
     look = LOOK.replace("COUNTS", repr(counts)).replace("FOUND", repr(found))
-    test = from_manual("test_work.py")
-    spread.write(test.replace("test_work", "test_again"), test_work=test, conftest=look)
-    spread.path.joinpath("work.py").write_text(from_manual("work.py"))
+    spread.write(
+        TEST_WORK.replace("test_work", "test_again"), test_work=TEST_WORK, work=WORK, conftest=look
+    )
     spread.trace(processes).assert_outcomes(passed=2)
     rows = spread.rows()
     workers = {name: row for name, row in rows.items() if "process 1 of" not in name}

@@ -48,10 +48,15 @@ def test_schemas(args: tuple[str, ...], tmp_path: Path) -> None:
         ("how-to/macos.md", "Dockerfile"),
     ],
 )
-def test_docs_show_the_files(page: str, name: str) -> None:
-    """Word for word: what is checked is what is copied."""
-    kind = "dockerfile" if name == "Dockerfile" else "yaml"
-    assert f"```{kind}\n{(CI / name).read_text()}```" in (DOCS / page).read_text()
+def test_docs_lead_to_the_files(page: str, name: str) -> None:
+    """What is checked is what is copied."""
+    assert f"[docs/ci/{name}](../ci/{name})" in (DOCS / page).read_text()
+
+
+def test_the_container_is_shown() -> None:
+    """Word for word."""
+    page = (DOCS / "how-to/macos.md").read_text()
+    assert f"```dockerfile\n{(CI / 'Dockerfile').read_text()}```" in page
 
 
 def test_expressions_are_known() -> None:
