@@ -395,7 +395,6 @@ BEFORE = {
     "how-to/look-into-a-failure.md": a_bundle,
     "how-to/shards.md": three_shards,
     "reference/command-line.md": baselines_of_main,
-    "reference/options.md": a_bundle,
 }
 
 
