@@ -23,7 +23,7 @@ _NEEDLESS_FLAGS = f"""
     --instrcount-prune --instrcount-shard --instrcount-timings --last-failed --lf --new-first --nf
     --no-fold-skipped --no-header --no-showlocals --no-summary --quiet --setup-show --showlocals
     --stepwise --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip
-    --verbose {UPDATE}
+    --instrcount-update-inline --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
     --capture --code-highlight --color --durations --durations-min --instrcount-bundle --instrcount-debug

@@ -75,7 +75,10 @@ def _switch(config: pytest.Config, name: str, fix: str) -> bool:
 def asks_to_measure(config: pytest.Config, option: object) -> bool:
     """True if the user wants a measured run. ``option`` is what the command line says."""
     # the ini is read in any case: a value that is none is to be told at once
-    names = ("instrcount", "instrcount_update_baseline", "instrcount_prune", "instrcount_only")
+    names = (
+        "instrcount",
+        *map("instrcount_{}".format, ["update_baseline", "update_inline", "prune", "only"]),
+    )
     asked = is_switched_on(config) or any(getattr(option, name) for name in names)
     asked = asked or getattr(option, "instrcount_against", None) is not None
     return asked and not getattr(option, "instrcount_skip")  # noqa: B009 - it is anything
@@ -122,6 +125,11 @@ def add_options(parser: pytest.Parser) -> None:
     add_flag(
         "instrcount-update-baseline",
         "Write what was measured as the new baselines, in CI too (implies --instrcount)",
+    )
+    add_flag(
+        "instrcount-update-inline",
+        "Write what tests cost into their markers, as max_ir, for use without baselines (implies "
+        "--instrcount)",
     )
     add_with_ini(
         "instrcount-update-policy",

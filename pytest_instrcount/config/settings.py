@@ -55,6 +55,7 @@ class Settings:
 
     active: bool
     update: bool
+    inline: bool
     policy: str
     prune: bool
     shard: bool
@@ -103,22 +104,24 @@ class Settings:
     @property
     def strict(self) -> bool:
         """True if each test that has a baseline is to be compared: by a gate in CI."""
-        return self.ci and not self.update and not self.prune
+        return self.ci and not (self.update or self.inline or self.prune)
 
 
 def load_settings(config: pytest.Config) -> Settings:
     """Read command line and ini. Raises pytest.UsageError with every mistake in one message."""
     given = Given(config)
-    update, prune, shard = (
-        config.getoption(f"instrcount_{name}") for name in ("update_baseline", "prune", "shard")
+    update, inline, prune, shard = (
+        config.getoption(f"instrcount_{name}")
+        for name in ("update_baseline", "update_inline", "prune", "shard")
     )
     given.need_update("shard", "reason")
     baseline_dir = config.rootpath / (
         given.value("instrcount_baseline_dir") or "instrcount_baselines"
     )
     settings = Settings(
-        active=bool(given.value("instrcount") or update or prune),
+        active=bool(given.value("instrcount") or update or inline or prune),
         update=update,
+        inline=inline,
         policy=given.choice("instrcount_update_policy", POLICIES),
         prune=prune,
         shard=shard,

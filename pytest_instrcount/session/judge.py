@@ -14,6 +14,7 @@ from pytest_instrcount.callgrind.interpreter import dropped_options, untried_ver
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
+from pytest_instrcount.gate.budget import CeilingResult
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import CallsResult, TestResult
@@ -32,6 +33,7 @@ from pytest_instrcount.session import replay
 from pytest_instrcount.session.bundle import Bundler
 from pytest_instrcount.session.drift import age_and_drift
 from pytest_instrcount.session.findings import Findings, find_with
+from pytest_instrcount.session.inline import write_ceilings
 from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.report import Reporter
 from pytest_instrcount.session.selection import Selection
@@ -124,7 +126,10 @@ class Gate:
         if settings.update:
             self._store()
         self._fail_tests()
+        written = self._write_inline() if settings.inline else set()
         for budget in findings.budgets.judge():
+            if isinstance(budget, CeilingResult) and budget.nodeid in written:
+                continue
             text = "\n".join(render_budget_failure(budget, self._unit))
             self._report_verdict(budget.nodeid, budget_word(budget), text)
         findings.notes += keeper.notes()
@@ -157,6 +162,18 @@ class Gate:
             calls.results |= calls_stored
             if rulings.shard is not None:
                 self.findings.note(self._write_shard(rulings.shard))
+
+    def _write_inline(self) -> set[str]:
+        """Write what tests may cost into their markers; returns the tests whose markers have it."""
+        passed = [
+            result
+            for nodeid, result in self._rulings.results.items()
+            if nodeid not in self._failed and self._unit == IR
+        ]
+        with as_usage_errors():
+            written, notes = write_ceilings(self.config.rootpath, passed)
+        self.findings.notes += notes
+        return written
 
     def _fail_tests(self) -> None:
         """One report for each test that is to fail, and one for all of another environment."""
@@ -232,7 +249,7 @@ class Gate:
     def _check_compared(self) -> None:
         """Raise pytest.UsageError where a gate in CI would pass on nothing; an update is no gate."""
         settings, findings = self.settings, self.findings
-        gate = settings.ci and not settings.update and not settings.prune
+        gate = settings.strict
         compared = (
             self.findings.calls.compared()
             or self._rulings.compared()

@@ -52,6 +52,8 @@ def test_twins(declared: Recorder) -> None:
     twins = {name[2:].replace("-", "_") for name in declared.options}
     deeds = {
         "instrcount_update_baseline",
+        "instrcount_update_inline",
+        "instrcount_init",
         "instrcount_prune",
         "instrcount_shard",
         "instrcount_reason",

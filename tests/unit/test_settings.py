@@ -71,6 +71,7 @@ def settings(*, missing: str, ci: bool) -> Settings:
     return Settings(
         active=True,
         update=False,
+        inline=False,
         policy="all",
         prune=False,
         shard=False,

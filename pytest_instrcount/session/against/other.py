@@ -54,6 +54,7 @@ class OtherSide:
             active=True,
             update=True,
             policy="all",
+            inline=False,
             prune=False,
             reports=(),
             keep=None,

@@ -1,0 +1,124 @@
+"""``--instrcount-update-inline``: counts in the tests, as ``max_ir``, and no folder."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.conftest import Project
+
+SUITE = """
+import pytest
+from pytest import mark
+
+LIMIT = 5
+
+@pytest.mark.instrcount
+def test_bare(): pass
+
+@pytest.mark.instrcount()
+def test_empty(): pass
+
+@mark.instrcount(max_delta="2%")
+@pytest.mark.parametrize("n", [1, 2])
+def test_given(n): pass
+
+@pytest.mark.instrcount(
+    warmup=3,  # é, and a ) in a comment
+    calls=4,
+)
+def test_lines(): pass
+
+@pytest.mark.instrcount(max_ir=9_999, calls=2)
+def test_too_low(): pass
+
+@pytest.mark.instrcount(max_ir=10_050)
+def test_holds(): pass
+
+@pytest.mark.instrcount(max_ir=90_000)
+def test_too_high(): pass
+
+class TestClass:
+    @pytest.mark.instrcount
+    def test_bare(self): pass
+"""
+WRITTEN = (
+    re.sub(r"instrcount(?=\n *def test_bare)", "instrcount(max_ir=10_100)", SUITE)
+    .replace("instrcount()", "instrcount(max_ir=10_100)")
+    .replace('max_delta="2%"', 'max_delta="2%", max_ir=20_400')
+    .replace("calls=4", "calls=4, max_ir=10_100")
+    .replace("9_999", "10_100")
+    .replace("90_000", "10_100")
+)
+OTHERS = """
+import pytest
+
+LIMIT = 5
+
+@pytest.mark.instrcount(max_ir=LIMIT * 10_000)
+def test_variable(): pass
+
+@pytest.mark.instrcount(calls=(2))
+def test_parentheses(): pass
+
+class TestMarked:
+    pytestmark = pytest.mark.instrcount
+    def test_in_class(self): pass
+
+def test_fixture(instrcount): instrcount(len, "")
+"""
+
+
+def test_each_form_of_a_marker(project: Project) -> None:
+    """The count and the limit more, in three digits; nothing else changes, and there is no folder."""
+    (project.path / "test_it.py").write_text(SUITE)
+    project.valgrind.costs["test_given[2]"] = 20_000
+    result = project.run("--instrcount-update-inline")
+    text = (project.path / "test_it.py").read_text()
+    assert text == WRITTEN
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["instrcount: max_ir written to 7 markers"])
+    assert not (project.path / "instrcount_baselines").exists()
+    result = project.run("--instrcount-update-inline")
+    result.stdout.fnmatch_lines(["instrcount: max_ir written to 0 markers"])
+    assert (project.path / "test_it.py").read_text() == WRITTEN
+
+
+def test_it_gates_from_then_on(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In CI as well, where an update passes and a check does not."""
+    (project.path / "test_it.py").write_text(SUITE)
+    project.run("--instrcount-update-inline")
+    monkeypatch.setenv("CI", "1")
+    check = "--instrcount", "--instrcount-missing=note"
+    project.valgrind.costs["test_bare"] = 10_101
+    result = project.run(*check)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*test_bare*over its max_ir of 10,100*"])
+    assert project.run("--instrcount-update-inline", check[1]).ret == pytest.ExitCode.OK
+    assert project.run(*check).ret == pytest.ExitCode.OK
+
+
+def test_what_has_no_place_for_it_is_named(project: Project) -> None:
+    """And left as it is: a number that is computed, a marker of a class, none at all."""
+    (project.path / "test_it.py").write_text(OTHERS)
+    result = project.run("--instrcount-update-inline")
+    assert (project.path / "test_it.py").read_text() == OTHERS
+    said = " ".join(result.stdout.str().split())
+    assert (
+        "no marker of its own, with a number or none as max_ir: test_it.py::test_variable" in said
+    )
+    assert "and 1 more" in said
+
+
+def test_tests_that_fail_keep_what_they_have(project: Project) -> None:
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): assert False\n")
+    before = (project.path / "test_it.py").read_text()
+    assert project.run("--instrcount-update-inline").ret == pytest.ExitCode.TESTS_FAILED
+    assert (project.path / "test_it.py").read_text() == before
+
+
+def test_not_beside_another_commit(project: Project) -> None:
+    (project.path / "test_it.py").write_text(SUITE)
+    result = project.run("--instrcount-update-inline", "--instrcount-against=HEAD")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
