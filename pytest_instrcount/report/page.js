@@ -7,6 +7,7 @@ const WORST_FIRST = ["regressed", "failed", "nondeterministic", "uncounted", "in
   "stale", "improved", "unchanged"];
 const KINDS = [...WORST_FIRST, "over-budget", "kept"];
 const PREFIX = "#test=";
+const MOST_CAUSES = 20;
 const overview = document.getElementById("overview");
 const details = document.getElementById("details");
 
@@ -65,14 +66,35 @@ function drawOverview() {
   });
   tests.also = (test) => !choice.value || test.verdict === choice.value;
   fill(overview, {}, [
-    h("h1", { tabindex: "-1" }, "Tests"),
+    h("h1", { tabindex: "-1" }, "Overview"),
     h("p", { class: "totals" }, [...verdicts].map(([verdict, number]) =>
       h("span", {}, `${count(number)} `, badge(verdict)))),
     RUN.notes.length ? h("ul", { class: "notes" }, RUN.notes.map((note) => h("li", {}, shown(note)))) : null,
+    causes(rows),
     tests.element,
     budgets(),
-    h("h2", {}, "Environment"), environment(),
+    environment(),
   ]);
+}
+
+// Tests that changed for the same reason: the reason once, the tests that it moved most first.
+function causes(rows) {
+  const found = new Map();
+  for (const test of rows.filter(({ cause, delta }) => cause && delta != null)) {
+    const key = test.cause.join("\0");
+    found.set(key, [...found.get(key) ?? [], test]);
+  }
+  if (!found.size) return null;
+  const range = (group) => [...new Set([group[0], group.at(-1)].map(({ delta }) => percent(delta)))].join(" to ");
+  return [h("h2", {}, "Causes"), h("ul", { class: "causes" }, [...found.values()].slice(0, MOST_CAUSES).map((group) =>
+    h("li", {}, h("strong", {}, range(group)), " ", h("span", { class: "name" }, shown(group[0].cause[0])), ` ${shown(group[0].cause[1])}`,
+      h("span", { class: "place" }, group.length === 1 ? testNamed(group[0])
+        : [testNamed(group[0]), ` and ${count(group.length - 1)} more`])))),
+  h("h2", {}, "Tests")];
+}
+
+function testNamed(test) {
+  return h("a", { href: fragment(test) }, shown(test.nodeid));
 }
 
 // What markers say a test may cost at all; those that are not kept come first.
@@ -116,17 +138,16 @@ function environment() {
   const rows = [...facts].sort(([a], [b]) => others.has(b) - others.has(a));
   const instead = (fact) => [...others.get(fact) ?? []].map(([value, number]) =>
     h("div", {}, h("code", {}, shown(value)), ` in ${count(number)} test${number === 1 ? "" : "s"}`));
-  return [
-    h("p", {}, others.size ? `${others.size} of ${facts.size} facts differ from those of baselines.`
-      : "No fact differs from those of the baselines."),
+  return h("details", { class: "environment", open: others.size > 0 },
+    h("summary", {}, `Environment: ${others.size ? `${others.size} of ${facts.size} facts differ from those of baselines`
+      : "no fact differs from those of the baselines"}`),
     h("div", { class: "scroll", role: "region", "aria-label": "Environment", tabindex: "0" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["fact", "this run", "baselines that differ"].map((title) =>
+      h("thead", {}, h("tr", {}, ["fact", "this run", ...(others.size ? ["baselines that differ"] : [])].map((title) =>
         h("th", { scope: "col" }, title)))),
       h("tbody", {}, rows.map(([fact, value]) => h("tr", { class: others.has(fact) ? "differs" : null },
         h("th", { scope: "row" }, shown(fact)),
         h("td", {}, value == null ? NOTHING : h("code", {}, shown(value))),
-        h("td", {}, others.has(fact) ? instead(fact) : NOTHING)))))),
-  ];
+        others.size ? h("td", {}, others.has(fact) ? instead(fact) : NOTHING) : null))))));
 }
 
 // ---- one test
@@ -140,15 +161,49 @@ function drawDetails(test) {
     h("nav", { "aria-label": "Tests" }, h("a", { href: "#" }, "All tests"),
       step("Previous", at < 0 ? null : order[at - 1]) ?? null, step("Next", at < 0 ? null : order[at + 1]) ?? null),
     h("h1", { tabindex: "-1", class: "name" }, shown(test.nodeid)),
-    ...(more.reason ? [h("p", { class: "reason" }, shown(more.reason))] : []),
+    ...failure(more),
+    ...flames(more.python),
     h("div", { class: "columns" },
       h("section", {}, numbers(test, more), differences("Environment", test.differences),
         differences("Packages changed", more.packages), added(more.work), budgetsOf(test)),
-      h("section", {}, h("h2", {}, "History"), historyPlot(more.history.map(([commit, ir]) =>
-        ({ commit: RUN.commits[commit][0], date: RUN.commits[commit][1], ir }))))),
+      h("section", {}, history(more.history))),
     ...pythonParts(more.python, more.no_python),
-    h("h2", {}, "C functions"),
-    functions("C functions", more.functions, "Ir"), leftOut(more.functions_left));
+    ...(more.functions.length ? [h("h2", {}, "C functions"), functions("C functions", more.functions, "Ir"),
+      leftOut(more.functions_left)] : []));
+}
+
+// The sentence, then what a terminal says: the source, the causes, the command.
+function failure({ why, reason }) {
+  const [sentence, ...lines] = why ?? [];
+  if (!sentence) return reason ? [h("p", { class: "reason" }, shown(reason))] : [];
+  return [h("p", { class: "sentence" }, shown(sentence)),
+    lines.length ? h("pre", { class: "why", tabindex: "0" }, lines.map((line) => shown(line.replace(/^ {2}/, ""))).join("\n")) : ""];
+}
+
+function history(points) {
+  if (!points.length) return [];
+  return [h("h2", {}, "History"), historyPlot(points.map(([commit, ir]) =>
+    ({ commit: RUN.commits[commit][0], date: RUN.commits[commit][1], ir })))];
+}
+
+// One graph: the change, what was before, or what is now.
+function flames(python) {
+  if (!python?.new) return [];
+  const { names, old: before, new: now } = python;
+  const unit = unitOf(python);
+  const views = { ...(before ? { difference: { before, now }, before: { now: before } } : {}), now: { now } };
+  const stage = h("div", {});
+  const draw = (view) => stage.replaceChildren(new FlameGraph(
+    { label: view === "difference" ? "Differential flame graph" : "Flame graph", unit, names, ...views[view] }).element);
+  const choice = h("select", { "aria-label": "Tree", onchange: () => draw(choice.value) },
+    Object.keys(views).map((view) => h("option", { value: view }, view)));
+  draw(Object.keys(views)[0]);
+  return [h("h2", {}, "Flame graph"), before ? h("p", { class: "tools" }, "Show ", choice) : "", stage,
+    h("p", { class: "quiet" }, "Click or Enter zooms in, Escape goes back, the arrow keys walk through the frames.")];
+}
+
+function unitOf(python) {
+  return shown(python.unit).slice(0, 12);
 }
 
 // What is not listed.
@@ -179,12 +234,9 @@ function numbers(test, { spread, raw }) {
 }
 
 function differences(title, changed) {
-  return [
-    h("h2", {}, title),
-    changed?.length ? h("ul", { class: "changed" }, changed.map(([name, before, now]) => h("li", {},
-      `${shown(name)}: `, h("code", {}, shown(before)), ` ${ARROW} `, h("code", {}, shown(now)))))
-      : h("p", { class: "quiet" }, "Nothing differs from the baseline."),
-  ];
+  if (!changed?.length) return [];
+  return [h("h2", {}, title), h("ul", { class: "changed" }, changed.map(([name, before, now]) => h("li", {},
+    `${shown(name)}: `, h("code", {}, shown(before)), ` ${ARROW} `, h("code", {}, shown(now)))))];
 }
 
 // Growth of each; "self_delta" is of Python functions alone.
@@ -254,22 +306,13 @@ function pythonParts(python, why) {
       shown(why || "The calls of this test's Python functions were not recorded."))];
   }
   const { how, names, old: before, new: now } = python;
-  const unit = shown(python.unit).slice(0, 12);
+  const unit = unitOf(python);
   const parts = [h("h2", {}, "Python functions"),
     python.from_baseline ? h("p", {}, "From the baseline: what is not regressed is not measured by Python function again.") : "",
     h("p", { class: "quiet" }, `${HOW[how] ?? shown(how)} The unit is ${unit === "Ir" ? "instructions (Ir)" : unit}, per call of the test.`),
     now && !before && !python.functions?.length ? costTable(names, now, unit)
       : functions("Python functions", python.functions, unit),
     leftOut(python.functions_left)];
-  if (before && now) {
-    parts.push(h("h2", {}, "Differential flame graph"),
-      new FlameGraph({ label: "Differential flame graph", unit: unit, names, before, now }).element);
-  }
-  if (now) {
-    parts.push(h("h2", {}, "Flame graph"),
-      new FlameGraph({ label: "Flame graph", unit: unit, names, now }).element,
-      h("p", { class: "quiet" }, "Click or Enter zooms in, Escape goes back, the arrow keys walk through the frames."));
-  }
   if (!before && !python.from_baseline) {
     parts.push(h("p", { class: "quiet" }, "The baseline has no tree to compare with."));
   }

@@ -19,9 +19,9 @@ _SCRIPTS = ("dom.js", "table.js", "plot.js", "flame.js", "page.js")
 #: What the table shows; the rest of a test is read when it is opened.
 _ROW = (
     *("nodeid", "verdict", "baseline_ir", "ir", "delta", "limit", "detects"),
-    "differences",
+    *("differences", "cause"),
 )
-_DETAILS = ("packages", "functions", "work")
+_DETAILS = ("packages", "functions", "work", "why")
 _ALONE = ("spread", "raw", "reason", "functions_left", "no_python")
 
 _Record = Mapping[str, object]
@@ -42,7 +42,8 @@ def render_page(data: Mapping[str, object]) -> str:
 
     What may be left out: "notes" of the run, and its "budgets" (nodeid, budget, verdict, now, allowed and
     why it is not kept: texts); of a test "raw" (baseline and now, where others are
-    compared), "work" (kind, before, now), "reason" (why there is no count), "functions_left" (how many
+    compared), "work" (kind, before, now), "cause" (function, what it did), "why" (the text of the failure, by
+    lines), "reason" (why there is no count), "functions_left" (how many
     are not listed; in "python", too), "no_python" (why that is None), and in "python" "from_baseline".
 
     Raises ValueError for a number that is infinite or no number.

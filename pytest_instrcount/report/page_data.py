@@ -11,9 +11,11 @@ from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
+from pytest_instrcount.gate.store.names import measure
+from pytest_instrcount.report.blame import main_cause
 from pytest_instrcount.report.budgets import budget_cells, budget_word, render_budget_failure
 from pytest_instrcount.report.history import Point
-from pytest_instrcount.report.text import run_notes
+from pytest_instrcount.report.text import render_failure, run_notes
 from pytest_instrcount.report.trees import (
     chosen_trees,
     frame_name,
@@ -25,6 +27,8 @@ from pytest_instrcount.report.trees import (
 
 #: So many functions are listed of a test that changed, and of any other.
 _MOST_FUNCTIONS, _MOST_OF_OTHERS = 200, 20
+#: Columns of the text of a failure.
+_WIDTH = 100
 _CHANGED = frozenset({Verdict.regressed, Verdict.improved})
 
 _Record = dict[str, object]
@@ -48,6 +52,7 @@ def page_data(
         "tests": [
             {
                 **_test(result),
+                **_cause(result, summary),
                 **_python_part(result, summary, result.nodeid in chosen),
                 "history": list(histories.get(result.nodeid, ())),
             }
@@ -88,6 +93,16 @@ def _test(result: TestResult) -> _Record:
         "functions": [_c_function(each) for each in functions],
         "functions_left": len(result.functions) - len(functions),
     }
+
+
+def _cause(result: TestResult, summary: RunSummary) -> _Record:
+    """The function that is to blame and what it did, and the text of the failure."""
+    if result.verdict is Verdict.unchanged:
+        return {"cause": None, "why": []}
+    command = "" if summary.against else measure(result.nodeid)
+    lines = render_failure(result, command, _WIDTH)
+    function, what = main_cause(result) if result.verdict in _CHANGED else ("", "")
+    return {"cause": [function, what] if function else None, "why": lines}
 
 
 def _first(functions: Sequence[FunctionDelta], result: TestResult) -> Sequence[FunctionDelta]:

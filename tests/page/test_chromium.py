@@ -70,13 +70,14 @@ def details(open_page: Open) -> Any:
 @pytest.fixture
 def flame(details: Any) -> Any:
     """The flame graph of the new tree."""
-    return details.locator(".flame").nth(1)
+    details.get_by_label("Tree").select_option("now")
+    return details.locator(".flame")
 
 
 @pytest.fixture
 def change(details: Any) -> Any:
-    """The differential flame graph."""
-    return details.locator(".flame").nth(0)
+    """The differential flame graph: it comes first."""
+    return details.locator(".flame")
 
 
 class TestTable:
@@ -239,7 +240,7 @@ class TestDetails:
         page = open_page(samples.small(), "#test=tests%2Ftest_export.py%3A%3Atest_xml")
         text = page.locator("#details").inner_text()
         assert "were not recorded" in text
-        assert "git knows no earlier baseline" in text
+        assert "History" not in text and "Environment" not in text
 
 
 class TestFlame:
@@ -338,14 +339,17 @@ class TestFlame:
         page = open_page(
             samples.a_run(samples.a_test("a.py::b", python=python)), "#test=a.py%3A%3Ab"
         )
-        assert page.locator(".flame").nth(1).get_by_role("treeitem").count() > 1000
+        for tree in ("difference", "now"):
+            page.get_by_label("Tree").select_option(tree)
+            assert page.locator(".flame").get_by_role("treeitem").count() > 1000
 
     def test_nothing_was_counted(self, open_page: Open) -> None:
         python = {**samples.PYTHON, "old": [], "new": [[0, "f", 0, 1]], "unit": "bytecodes"}
         page = open_page(
             samples.a_run(samples.a_test("a.py::b", python=python)), "#test=a.py%3A%3Ab"
         )
-        assert "No bytecodes were counted." in page.locator(".flame").nth(1).inner_text()
+        page.get_by_label("Tree").select_option("now")
+        assert "No bytecodes were counted." in page.locator(".flame").inner_text()
 
 
 class TestDifferentialFlame:
@@ -460,7 +464,7 @@ class TestHostile:
         page = open_page(samples.hostile())
         page.locator("#overview tbody a").click()
         page.get_by_role("heading", level=1, name="onerror").wait_for()
-        page.locator("summary").click()
+        page.get_by_text("As a table").click()
         point_at(page.locator(".frame").nth(1))
         page.get_by_role("searchbox").last.fill("</script>")
         assert page.evaluate("window.harmed") is None
@@ -533,3 +537,49 @@ def test_budgets(open_page: Open) -> None:
     assert "max_ratio: 0.3, allowed 0.5" in page.locator("#details").inner_text()
     assert page.locator("pre").count() == 0
     assert open_page(samples.small()).get_by_role("region", name="Budgets").count() == 0
+
+
+WHY = [
+    "+13.1 % (limit 1 %): rate money.py:31 is called 40 -> 160 times",
+    "  calls total 40 -> 160 times",
+    "        return rate(self.currency) * amount",
+    "               ^^^^^^^^^^^^^^^^^^^",
+    "  accept: pytest --instrcount-update-baseline a.py::b",
+]
+
+
+def test_the_first_screen_of_a_failure(open_page: Open) -> None:
+    """The sentence, the line of source, the command and the graph, above all tables."""
+    test = samples.a_test("a.py::b", "regressed", python=samples.PYTHON, why=WHY)
+    page = open_page(samples.a_run(test), "#test=a.py%3A%3Ab")
+    assert page.locator(".sentence").inner_text() == WHY[0]
+    text = page.locator("pre.why").inner_text()
+    assert text.split("\n") == [line.removeprefix("  ") for line in WHY[1:]]
+    assert page.locator(".flame").bounding_box()["y"] < 600
+    assert (
+        page.locator("#details .table").first.bounding_box()["y"]
+        > page.locator(".flame").bounding_box()["y"]
+    )
+    page.get_by_label("Tree").select_option("before")
+    assert "shop.report.legacy_header" in frames(page.locator(".flame"))
+    page.get_by_label("Tree").select_option("now")
+    assert "shop.report.legacy_header" not in frames(page.locator(".flame"))
+
+
+def test_a_cause_is_said_once(open_page: Open) -> None:
+    """With the tests that it moved, the worst of them to be opened by a click."""
+    cause = ["rate", "money.py:31 is called 40 -> 160 times"]
+    page = open_page(
+        samples.a_run(
+            samples.a_test("a.py::b", "regressed", cause=cause, delta=0.02),
+            samples.a_test("a.py::c", "regressed", cause=cause, delta=0.131),
+            samples.a_test("a.py::d", "regressed", cause=["total", "its own code"], delta=0.05),
+        )
+    )
+    causes = page.locator(".causes li")
+    assert [text.split("\n") for text in causes.all_inner_texts()] == [
+        ["+13.1 % to +2 % rate money.py:31 is called 40 -> 160 times", "a.py::c and 1 more"],
+        ["+5 % total its own code", "a.py::d"],
+    ]
+    causes.nth(0).get_by_role("link").click()
+    page.get_by_role("heading", name="a.py::c").wait_for()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
+from tests.baselines import read_whole
 from tests.plugin.conftest import Project
 
 MARKED = """

@@ -124,7 +124,7 @@ def test_what_is_not_known_may_be_left_out() -> None:
     """The page says that there is nothing; it does not fail."""
     page = Page(render_page(samples.a_run({"nodeid": "a.py::b", "verdict": "failed"})))
     assert page.blocks["test-0"] == {
-        **{name: [] for name in ("functions", "history", "packages", "work")},
+        **{name: [] for name in ("functions", "history", "packages", "why", "work")},
         "python": None,
     }
 
