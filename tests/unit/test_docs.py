@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -230,3 +233,19 @@ def test_figures_of_the_code(page: str, words: str) -> None:
     """What a page promises in figures is what the code does."""
     text = (ROOT / "docs" / "explanation" / f"{page}.md").read_text()
     assert words in " ".join(text.split())
+
+
+def test_the_site_has_each_page_as_markdown(tmp_path: Path) -> None:
+    """And a list of them all, for readers that are programs."""
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir"]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    subprocess.run([*command, str(tmp_path)], cwd=ROOT, env=environment, check=True)
+    listed = re.findall(
+        r"^- \[.+\]\((.+\.md)\)$", (tmp_path / "llms.txt").read_text(), re.MULTILINE
+    )
+    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(listed) == sorted(path.as_posix() for path in pages)
+    for page in pages:
+        assert (tmp_path / page).read_text().strip() == (ROOT / "docs" / page).read_text().strip()
+    assert not (tmp_path / "hooks.py").exists()
