@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
     from pytest_instrcount.errors import InstrcountError, InstrcountWarning
+    from pytest_instrcount.fixtures.instrcount import InstrCount
+    from pytest_instrcount.fixtures.trace.fixture import TraceProfile
     from pytest_instrcount.gate.gate import Verdict
     from pytest_instrcount.gate.limit import Limit
     from pytest_instrcount.gate.records import RunSummary, TestResult
@@ -39,6 +41,7 @@ __all__ = [
     "FunctionCount",
     "FunctionCounts",
     "FunctionEvent",
+    "InstrCount",
     "InstrcountError",
     "InstrcountWarning",
     "Limit",
@@ -49,6 +52,7 @@ __all__ = [
     "StepTracker",
     "TestResult",
     "Timer",
+    "TraceProfile",
     "Verdict",
     "emit_itt",
     "emit_nvtx",
@@ -70,6 +74,7 @@ _HOMES = {
     "FunctionCount": "counts.function_counts",
     "FunctionCounts": "counts.function_counts",
     "FunctionEvent": "trace.events.function_event",
+    "InstrCount": "fixtures.instrcount",
     "InstrcountError": "errors",
     "InstrcountWarning": "errors",
     "Limit": "gate.limit",
@@ -80,6 +85,7 @@ _HOMES = {
     "StepTracker": "trace.ranges.steps",
     "TestResult": "gate.records",
     "Timer": "callgrind.timer.timer",
+    "TraceProfile": "fixtures.trace.fixture",
     "Verdict": "gate.gate",
     "emit_itt": "trace.ranges.emit",
     "emit_nvtx": "trace.ranges.emit",
