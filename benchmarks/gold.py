@@ -8,7 +8,7 @@ down, and keeps all answers, dumps included, in FOLDER; then it writes what is m
 ``FOLDER/gold.json``. ``check`` makes it again from the same answers, without Valgrind, prints what has
 become another and exits 1 if anything has: the bytes of baselines, reports, verdicts and texts of a first run,
 a check, a regression, an accepted change; exit codes; what ``show`` and ``history`` print;
-the slugs of errors, the options, the public names, the rows of docs/explanation/faults.md. Numbers of
+the slugs of errors, the options, the public names, the items of docs/explanation/faults.md. Numbers of
 schemas are left out, and so are durations. Use the interpreter that has recorded.
 """
 
@@ -145,7 +145,7 @@ def public() -> dict[str, Any]:
     return {
         "slugs": sorted(map(str, slugs)),
         "options": sorted(set(re.findall(r"(?:--instrcount|instrcount_)[\w-]*", helped))),
-        "faults": [line for line in faults if line.startswith("| ")],
+        "faults": [line for line in faults if line.startswith("- ")],
         "__all__": sorted(importlib.import_module("pytest_instrcount").__all__),
     }
 
