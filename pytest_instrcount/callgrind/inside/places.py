@@ -79,15 +79,14 @@ def _take_free(pick: random.Random | None) -> None:
 
 
 def _prepare_rooms(pick: random.Random | None, number: int) -> None:
-    rooms: list[list[Iterator[None]]] = [[] for _ in range(number)]
+    # Spares first: those beyond what CPython keeps are freed where they lie, and that pool would come first.
+    rooms: list[list[Iterator[None]]] = [[*map(_freeing, _spares())] for _ in range(number)]
     places = _new_places()
     used = 0
     for size in _SIZES:
         pool = (_POOL_BYTES - _POOL_HEAD) // size
         start, used = used, _fill(places, used, size, (number + 2) * pool)
         _find_rooms(pick, places, start, pool, rooms)
-    for room in rooms:
-        room.extend(map(_freeing, _spares()))
     parts = [iter(room) for room in rooms]
     ready = [chain.from_iterable(part) for part in parts]
     _kept.extend((rooms, parts, ready))  # none of them is to be freed where its room ends
