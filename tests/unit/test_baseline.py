@@ -23,7 +23,7 @@ from pytest_instrcount.counts.fold import fold_rows, has_rule
 from pytest_instrcount.counts.measurement import Measurement, per_call
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.counts.profile import Profile, Row
-from pytest_instrcount.counts.python.tree import FunctionCost
+from pytest_instrcount.counts.python.tree import CallTree, FunctionCost
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store import baseline, textfile
@@ -335,6 +335,12 @@ def test_reads_its_own_text(stored: Baseline) -> None:
     assert summary_text(alone, profile) == summary
     assert parse_baseline(render_baseline(alone), Path("x.json")) == alone
     assert summary.isascii() and summary.count("\n") == 7
+
+
+def test_a_tree_of_nothing_is_none() -> None:
+    """It could not be read again."""
+    made = replace(to_baseline(measurement(), FACTS), python=CallTree("tracer", 1, {}))
+    assert parse_baseline(render_baseline(made), Path("x")).python is None
 
 
 def test_order_of_facts_is_no_change() -> None:

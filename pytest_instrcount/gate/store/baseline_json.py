@@ -85,7 +85,7 @@ def _function_values(baseline: Baseline) -> dict[str, tuple[int, ...]]:
 
 def _tree_values(tree: CallTree | None) -> dict[str, object] | None:
     """By columns, and each name once: trees are large, and are packed by half as much again then."""
-    if tree is None:
+    if tree is None or not tree.nodes:
         return None
     depths, names, *counts = map(list, zip(*tree.rows()))
     unique = sorted(set(names))
