@@ -146,3 +146,7 @@ def test_git_ignores_the_baselines(doctor: Doctor, pytester: pytest.Pytester) ->
     folder.mkdir(parents=True)
     folder.joinpath("a.json").write_text("{}")
     doctor().stdout.fnmatch_lines(["warn  baselines    git ignores instrcount_baselines:*"])
+    pytester.path.joinpath(".gitignore").write_text("*.gz\n")
+    doctor().stdout.fnmatch_lines(
+        ["warn  baselines    git ignores", f" *instrcount_baselines/{key}/a.profile.gz: *"]
+    )

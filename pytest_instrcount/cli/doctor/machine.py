@@ -24,6 +24,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
+from pytest_instrcount.gate.store.parts import PROFILE_SUFFIX
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
 from pytest_instrcount.plugin import STARTED_WITH
@@ -231,13 +232,7 @@ def check_baselines(project: Project) -> Iterator[Check]:
         others = f", but {', '.join(held)}" if held else ""
         yield Check("baselines", "warn", f"{shown} has none for {here}{others}", _UPDATE)
         return
-    if is_ignored(root):
-        yield Check(
-            "baselines",
-            "warn",
-            f"git ignores {shown}: a clone, and CI, has no baselines",
-            f"git check-ignore -v {shown}    (says which line)",
-        )
+    yield from _check_ignored(root, shown, here)
     yield Check("baselines", "ok", f"{shown}: {', '.join(held)}")
     try:
         version = facts.find_valgrind(settings.valgrind)[1]
@@ -247,13 +242,26 @@ def check_baselines(project: Project) -> Iterator[Check]:
     yield check_comparable(Store(root, here), environment)
 
 
-def is_ignored(folder: Path) -> bool:
-    """True if git leaves a folder out; False where there is no git, or no work tree."""
-    tree = work_tree(folder.parent)
+def _check_ignored(root: Path, shown: str, key: str) -> Iterator[Check]:
+    """What git leaves out: the folder, or the profiles in it."""
+    profile = f"{key}/a{PROFILE_SUFFIX}"
+    names = {root: (shown, "baselines"), root / profile: (f"{shown}/{profile}", "profiles")}
+    for path, (name, what) in names.items():
+        if is_ignored(path):
+            why = f"git ignores {name}: a clone, and CI, has no {what}"
+            yield Check(
+                "baselines", "warn", why, f"git check-ignore -v {name}    (says which line)"
+            )
+            return
+
+
+def is_ignored(path: Path) -> bool:
+    """True if git leaves a path out; False where there is no git, or no work tree."""
+    tree = work_tree(path.parent)
     if tree is None:
         return False
     try:
-        run_git(tree, "check-ignore", "--quiet", os.path.abspath(folder))
+        run_git(tree, "check-ignore", "--quiet", os.path.abspath(path))
     except (OSError, ValueError, subprocess.SubprocessError):
         return False
     return True
