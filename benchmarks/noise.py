@@ -92,6 +92,9 @@ def main() -> None:
         shutil.rmtree(changed.folder)
         if options.keep:
             options.keep.write_bytes(pickle.dumps(kept))
+    if not any(found.values()):  # what is not judged alone
+        shutil.rmtree(scratch)
+        return
     print(f"\n{'worst shift in %':<44}" + "".join(f"{column:>10}" for column in COLUMNS))
     for nodeid, by_change in found.items():
         worst = [farthest([s[column] for s in by_change.values()]) for column in COLUMNS]
