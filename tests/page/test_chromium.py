@@ -539,6 +539,19 @@ def test_budgets(open_page: Open) -> None:
     assert open_page(samples.small()).get_by_role("region", name="Budgets").count() == 0
 
 
+def test_on_a_phone_budgets_keep_their_columns(open_page: Open) -> None:
+    """The table of tests has fewer there, which is no business of the other's."""
+    page = open_page(samples.with_budgets(), viewport={"width": 400, "height": 900})
+    heads = {
+        name: [
+            each.is_visible()
+            for each in page.get_by_role("region", name=name).locator("th[scope=col]").all()
+        ]
+        for name in ("Tests", "Budgets")
+    }
+    assert heads == {"Tests": [True, True, False, False, True, False, False], "Budgets": [True] * 5}
+
+
 WHY = [
     "+13.1 % (limit 1 %): rate money.py:31 is called 40 -> 160 times",
     "  calls total 40 -> 160 times",
