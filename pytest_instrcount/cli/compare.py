@@ -90,12 +90,12 @@ def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
     lines = []
     regressed = [each for each in results if each.verdict is Verdict.regressed]
     for result in regressed[:MOST_TOLD] if verbosity >= 0 else ():
-        lines += [*render_failure(result, "", width)[:-1], ""]
+        lines += [*render_failure(result, "", width), ""]
     if len(regressed) > MOST_TOLD and verbosity >= 0:
         lines += [f"and {len(regressed) - MOST_TOLD} more", ""]
     for calls in compared.traces if verbosity >= 0 else ():
         if calls.verdict is Verdict.regressed:
-            lines += [*render_calls_failure(calls, "")[:-1], ""]
+            lines += [*render_calls_failure(calls, ""), ""]
     summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
     return lines + render_summary(summary, verbosity, width)
 

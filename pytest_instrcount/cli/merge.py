@@ -95,15 +95,14 @@ def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
         for root in inputs
     ]
     chosen = _choose(read)
-    again = _denoised_again(read, chosen)
+    contents = {place: file.content for place, file in chosen.items()}
+    contents |= _denoised_again(read, chosen)
     there = {}
     if os.path.lexists(out):
         there = {file.place: file for file in read_folder(out)}
-        for place in chosen.keys() & there.keys():
-            text = render_baseline(again[place]) if place in again else chosen[place].text
-            if text != there[place].text:
+        for place in contents.keys() & there.keys():
+            if contents[place] != there[place].content:
                 raise conflict(there[place].path, chosen[place].path, chosen[place].nodeid)
-    contents = {place: file.content for place, file in chosen.items()} | again
     added = {place: content for place, content in contents.items() if place not in there}
     add_baselines(out, added)
     number, same = len(added), len(contents) - len(added)
@@ -121,7 +120,7 @@ def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:
             if before is None:
                 found[file.place] = each, file
                 continue
-            if file.text == before[1].text:
+            if file.content == before[1].content:
                 continue
             was, now = before[0].has_measured(before[1]), each.has_measured(file)
             if was is now:

@@ -20,10 +20,10 @@ _MOST_NAMES = 5
 _NEEDLESS_FLAGS = f"""
     --cache-clear --clean-durations --disable-pytest-warnings --disable-warnings --exitfirst
     --failed-first --ff --fold-skipped --force-short-summary --full-trace --instrcount
-    --instrcount-prune --instrcount-shard --instrcount-timings --last-failed --lf --new-first --nf
-    --no-fold-skipped --no-header --no-showlocals --no-summary --quiet --setup-show --showlocals
-    --stepwise --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip
-    --instrcount-update-inline --verbose {UPDATE}
+    --instrcount-prune --instrcount-shard --instrcount-timings --instrcount-update-inline --last-failed
+    --lf --new-first --nf --no-fold-skipped --no-header --no-showlocals --no-summary --quiet --setup-show
+    --showlocals --stepwise --stepwise-reset --stepwise-skip --store-durations --sw --sw-reset --sw-skip
+    --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
     --capture --code-highlight --color --durations --durations-min --instrcount-bundle --instrcount-debug

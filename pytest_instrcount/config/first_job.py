@@ -47,19 +47,16 @@ def write_first_job(root: Path) -> str:
     if (root / ".gitlab-ci.yml").exists():
         return f"add to .gitlab-ci.yml:\n\n{_GITLAB.format(python=python)}"
     path = root / _PLACE
+    shown = os.path.relpath(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(_GITHUB.format(python=python))
     except OSError as error:
-        why = (
-            "is there already"
-            if isinstance(error, FileExistsError)
-            else f"cannot be written: {error.strerror}"
-        )
-        shown = os.path.relpath(path)
+        is_there = isinstance(error, FileExistsError)
+        why = "is there already" if is_there else f"cannot be written: {error.strerror}"
         raise pytest.UsageError(f"instrcount: {shown} {why} [init]\n  fix: cat {shown}") from None
     return (
-        f"wrote {os.path.relpath(path)}: each pull request is measured beside what it is merged into\n"
-        f"next: git add {os.path.relpath(path)}, and commit\n"
+        f"wrote {shown}: each pull request is measured beside what it is merged into\n"
+        f"next: git add {shown}, and commit\n"
     )

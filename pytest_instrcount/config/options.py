@@ -76,10 +76,12 @@ def asks_to_measure(config: pytest.Config, option: object) -> bool:
     """True if the user wants a measured run. ``option`` is what the command line says."""
     # the ini is read in any case: a value that is none is to be told at once
     names = (
-        "instrcount",
-        *map("instrcount_{}".format, ["update_baseline", "update_inline", "prune", "only"]),
+        "instrcount_update_baseline",
+        "instrcount_update_inline",
+        "instrcount_prune",
+        "instrcount_only",
     )
-    asked = is_switched_on(config) or any(getattr(option, name) for name in names)
+    asked = is_switched_on(config) or any(getattr(option, name) for name in ("instrcount", *names))
     asked = asked or getattr(option, "instrcount_against", None) is not None
     return asked and not getattr(option, "instrcount_skip")  # noqa: B009 - it is anything
 

@@ -80,8 +80,8 @@ class CallRulings:
             if not result.too_many and self.policy.writes(result, known=known):
                 update.begin()
                 written = self.store.write(table, update.add)
-                before = self.store.read(nodeid, updating=True)
-                if written and before != self._read[nodeid]:
+                read = self._read[nodeid]
+                if written and self.store.read(nodeid, updating=True) != read:
                     raise changed_meanwhile(self.store.path(nodeid))
                 stored[nodeid] = replace(result, written=written)
         return stored

@@ -50,7 +50,7 @@ def render_calls_failure(result: CallsResult, update_command: str, width: int = 
     name = short_name(result.nodeid)
     lines = [f"{name}: {_what(result)}"]
     lines += [f"  {line}" for line in _why(result, width - 2)]
-    if result.verdict in ACCEPTABLE and not result.too_many:
+    if update_command and result.verdict in ACCEPTABLE and not result.too_many:
         lines.append(f"  accept: {printable(update_command)}")
     return lines + ways_out(result.cause)
 

@@ -139,8 +139,7 @@ def _details(result: TestResult) -> list[str]:
     """The text of a failure, without the command at its end, which stands above once for all."""
     if result.verdict in (Verdict.stale, Verdict.new):
         return []
-    lines = render_failure(result, "", 100)
-    return [line for line in lines if line.strip() not in ("accept:", "fix:")]
+    return render_failure(result, "", 100)
 
 
 def _folded(title: str, lines: Sequence[str]) -> str:

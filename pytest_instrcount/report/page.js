@@ -35,8 +35,12 @@ function severity(test) {
   return place < 0 ? WORST_FIRST.length : place;
 }
 
+function named(test) {
+  return h("a", { href: fragment(test), class: "name" }, shown(test.nodeid));
+}
+
 function testLink(test) {
-  const link = h("a", { href: fragment(test), class: "name" }, shown(test.nodeid));
+  const link = named(test);
   links.set(test, link);
   return link;
 }
@@ -88,13 +92,8 @@ function causes(rows) {
   const range = (group) => [...new Set([group[0], group.at(-1)].map(({ delta }) => percent(delta)))].join(" to ");
   return [h("h2", {}, "Causes"), h("ul", { class: "causes" }, [...found.values()].slice(0, MOST_CAUSES).map((group) =>
     h("li", {}, h("strong", {}, range(group)), " ", h("span", { class: "name" }, shown(group[0].cause[0])), ` ${shown(group[0].cause[1])}`,
-      h("span", { class: "place" }, group.length === 1 ? testNamed(group[0])
-        : [testNamed(group[0]), ` and ${count(group.length - 1)} more`])))),
+      h("span", { class: "place" }, named(group[0]), group.length > 1 ? ` and ${count(group.length - 1)} more` : null)))),
   h("h2", {}, "Tests")];
-}
-
-function testNamed(test) {
-  return h("a", { href: fragment(test) }, shown(test.nodeid));
 }
 
 // What markers say a test may cost at all; those that are not kept come first.
@@ -107,7 +106,7 @@ function budgets() {
     text: (row) => `${row.nodeid} ${shown(row.nodeid)} ${row.budget} ${row.verdict}`,
     columns: [
       { title: "test", value: (row) => row.nodeid, cell: (row) => (test(row)
-        ? h("a", { href: fragment(row), class: "name" }, shown(row.nodeid)) : h("span", { class: "name" }, shown(row.nodeid))) },
+        ? named(row) : h("span", { class: "name" }, shown(row.nodeid))) },
       { title: "budget", value: (row) => row.budget, cell: (row) => shown(row.budget) },
       { title: "verdict", value: kept, cell: (row) => badge(row.verdict) },
       { title: "now", cell: (row) => shown(row.now), value: (row) => row.now, number: true },

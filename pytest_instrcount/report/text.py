@@ -188,7 +188,8 @@ def _accept(command: str) -> str:
 def render_failure(result: TestResult, update_command: str, width: int = 80) -> list[str]:
     """The text of the failed report of one test; the first line says it all, the last what to type.
 
-    Wants a result whose verdict fails the run; for any other it says the verdict.
+    Wants a result whose verdict fails the run; for any other it says the verdict. Without a command
+    there is no such line.
     """
     name = short_name(result.nodeid)
     moved = result.verdict in (Verdict.regressed, Verdict.improved)
@@ -197,9 +198,9 @@ def render_failure(result: TestResult, update_command: str, width: int = 80) -> 
     )
     lines += [f"  {line}" for line in _why(result, width)]
     lines += [f"  {printable(line)}" for line in (*result.detail, *result.remarks)]
-    if result.verdict is Verdict.new:
+    if update_command and result.verdict is Verdict.new:
         lines.append(f"  fix: {printable(update_command)}")
-    elif result.verdict in ACCEPTABLE:
+    elif update_command and result.verdict in ACCEPTABLE:
         lines.append(_accept(update_command))
     return lines + ways_out(result.cause)
 

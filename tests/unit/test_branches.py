@@ -23,25 +23,27 @@ class Project(Repository):
     """A repository with the baselines of some tests, which branches change."""
 
     @property
-    def store(self) -> Store:  # type: ignore[override]
+    def baselines(self) -> Store:
         return Store(self.root / "baselines", KEY)
 
     def update(self, counts: dict[str, int], reason: str = "") -> None:
         """Store baselines as a run does, and commit them."""
-        with updating(self.store.root) as update:
+        with updating(self.baselines.root) as update:
             update.begin()
             for name, ir in counts.items():
                 rows = {f"a.c:f{number}": Row(ir // 50, 1) for number in range(50)}
                 measured = Measurement(f"test_x.py::{name}", ir, 1, 20, "fork", rows, {})
                 baseline = to_baseline(measured, {"valgrind": "3.19.0"})
                 ledger = (Entry(None, ir, reason),) if reason else ()
-                self.store.write(replace(baseline, ledger=ledger), update.add, update.remove)
-            self.store.mark_profiles(update.add)
+                self.baselines.write(replace(baseline, ledger=ledger), update.add, update.remove)
+            self.baselines.mark_profiles(update.add)
         self.commit()
 
     def counts(self) -> dict[str, int]:
         """Of tests whose baselines are whole."""
-        found = {name: self.store.read(f"test_x.py::{name}") for name in (*OLD, "test_n", "test_o")}
+        found = {
+            name: self.baselines.read(f"test_x.py::{name}") for name in (*OLD, "test_n", "test_o")
+        }
         whole = {name: each for name, each in found.items() if isinstance(each, Found)}
         assert not any(each.baseline.lost for each in whole.values())
         return {name: each.baseline.ir for name, each in whole.items()}
@@ -86,7 +88,7 @@ def test_git_knows_what_is_not_for_people(project: Project) -> None:
 
 
 def test_attributes_of_the_user_stay(project: Project) -> None:
-    attributes = project.store.root / ".gitattributes"
+    attributes = project.baselines.root / ".gitattributes"
     attributes.write_text("mine\n")
     project.update({"test_a": 1_000_000})
     assert attributes.read_text() == "mine\n"
@@ -111,13 +113,13 @@ def test_branches_with_different_tests(
     project.update(ours)
     assert project.merge("other") == ""
     assert project.counts() == dict.fromkeys(OLD, 100_000) | ours | theirs
-    assert not list(project.store.unnamed_profiles())
+    assert not list(project.baselines.unnamed_profiles())
 
 
 def test_a_test_that_is_deleted_beside_one_that_changes(project: Project) -> None:
     """The profile of the one is not taken for that of the other."""
     project.git("checkout", "-q", "-b", "other")
-    project.store.delete(project.store.path("test_x.py::test_a"))
+    project.baselines.delete(project.baselines.path("test_x.py::test_a"))
     project.update({"test_n": 100_050})
     project.git("checkout", "-q", "main")
     project.update({"test_b": 100_100})
@@ -134,8 +136,8 @@ def test_branches_with_the_same_test(project: Project) -> None:
     said = project.merge("other")
     assert said.count("CONFLICT") == 1 and ".json" in said
     nodeid = "test_x.py::test_a"
-    assert project.store.read(nodeid, updating=True) == Missing()
-    assert project.store.read("test_x.py::test_b") != Missing()
+    assert project.baselines.read(nodeid, updating=True) == Missing()
+    assert project.baselines.read("test_x.py::test_b") != Missing()
     project.update({"test_a": 400_000})
     assert project.counts() == dict.fromkeys(OLD, 100_000) | {"test_a": 400_000}
-    assert not list(project.store.unnamed_profiles())
+    assert not list(project.baselines.unnamed_profiles())

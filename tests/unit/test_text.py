@@ -467,6 +467,13 @@ def test_regressed_from_zero() -> None:
     ]
 
 
+@pytest.mark.parametrize("verdict", [Verdict.new, Verdict.regressed])
+def test_without_a_command_there_is_no_line_for_it(verdict: Verdict) -> None:
+    """As where another commit was measured: nothing can be stored."""
+    lines = render_failure(result(verdict, 5, 0), UPDATE)
+    assert render_failure(result(verdict, 5, 0), "") == lines[:-1]
+
+
 def test_new() -> None:
     """In CI a missing baseline names the command that makes it."""
     lines = render_failure(NEW, UPDATE)

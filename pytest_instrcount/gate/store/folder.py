@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Baseline, Missing, load_baseline
-from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
@@ -46,12 +45,6 @@ class StoredFile:
     def nodeid(self) -> str:
         """The test's id."""
         return self.content.nodeid
-
-    @property
-    def text(self) -> str:
-        """Equal contents have equal texts."""
-        content = self.content
-        return render_calls(content) if isinstance(content, CallTable) else render_baseline(content)
 
 
 def read_folder(root: Path) -> Iterator[StoredFile]:

@@ -12,7 +12,8 @@ from pytest_instrcount.gate.store.values import (
     text_of,
 )
 
-_MOST_LAYOUTS = 100
+#: Layouts that are read of a test.
+MOST_LAYOUTS = 100
 _KEYS = frozenset(("rules", "noisy", "wavering", "kept", "kinds", "calls"))
 
 
@@ -37,7 +38,7 @@ def parse_denoised(found: object, total_ir: int) -> Denoised:
     parts = object_of(found, "denoised", _KEYS)
     kinds, calls = (object_of(parts[key], f"denoised: {key}") for key in ("kinds", "calls"))
     numbers = {
-        name: list_of(each, "denoised: calls", 1 + _MOST_LAYOUTS) for name, each in calls.items()
+        name: list_of(each, "denoised: calls", 1 + MOST_LAYOUTS) for name, each in calls.items()
     }
     costs = {name: count_of(each[0], "denoised: a cost") for name, each in numbers.items()}
     kept = _counts(parts["kept"])
@@ -70,7 +71,7 @@ def _names(found: object, what: str) -> frozenset[str]:
 
 def _counts(found: object, layouts: int = 0) -> tuple[int, ...]:
     """A count for each layout."""
-    counts = list_of(found, "denoised: counts", _MOST_LAYOUTS)
+    counts = list_of(found, "denoised: counts", MOST_LAYOUTS)
     if layouts and len(counts) != layouts:
         raise Invalid("denoised: not a count for each layout")
     return tuple(count_of(each, "denoised: a count") for each in counts)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from pytest_instrcount.counts.denoised import Denoised
 from pytest_instrcount.counts.measurement import ISOLATIONS
 from pytest_instrcount.counts.noise import Noise
 from pytest_instrcount.gate.store.baseline_json import SCHEMA, check_text, damaged
+from pytest_instrcount.gate.store.layouts_json import MOST_LAYOUTS
 from pytest_instrcount.gate.store.ledger import LONGEST_REASON, Entry
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.gate.store.schema import HASHED, Baseline, hashed
@@ -21,9 +23,15 @@ from pytest_instrcount.gate.store.values import Invalid, count_of, list_of, obje
 
 #: Digits of the digest in the name of a profile.
 PROFILE_DIGITS = 12
-_NAMES = "nodeid ir denoised_ir reason calls warmup isolation totals facts profile schema"
-_KEYS = frozenset(_NAMES.split())
-_MOST_LAYOUTS = 100
+#: The keys, line by line.
+_LINES = (
+    ("nodeid",),
+    ("ir", "denoised_ir"),
+    ("reason",),
+    ("calls", "warmup", "isolation", "totals"),
+    ("facts", "profile", "schema"),
+)
+_KEYS = frozenset(chain.from_iterable(_LINES))
 
 
 def without_profile(baseline: Baseline, profile: str) -> Baseline:
@@ -61,10 +69,7 @@ def summary_text(baseline: Baseline, profile: str) -> str:
         "profile": profile,
         "schema": SCHEMA,
     }
-    lines = (
-        _NAMES.split()[first:last] for first, last in ((0, 1), (1, 3), (3, 4), (4, 8), (8, 11))
-    )
-    text = [", ".join(f'"{name}": {json.dumps(values[name])}' for name in line) for line in lines]
+    text = [", ".join(f'"{name}": {json.dumps(values[name])}' for name in line) for line in _LINES]
     return "{\n " + ",\n ".join(text) + "\n}\n"
 
 
@@ -86,9 +91,7 @@ def _validated(found: dict[str, object]) -> Baseline:
         raise Invalid("isolation or reason")
     if not re.fullmatch(f"[0-9a-f]{{{PROFILE_DIGITS}}}", profile):
         raise Invalid(f"profile is not {PROFILE_DIGITS} hex digits")
-    counts = [
-        count_of(each, "totals") for each in list_of(found["totals"], "totals", _MOST_LAYOUTS)
-    ]
+    counts = [count_of(each, "totals") for each in list_of(found["totals"], "totals", MOST_LAYOUTS)]
     numbers = [name for name in ("ir", "denoised_ir", "warmup") if found[name] is not None]
     known = {name: count_of(found[name], name) for name in numbers}
     baseline = Baseline(

@@ -109,8 +109,8 @@ class Update:
     def end(self) -> None:
         """Forget what was not committed, and let others go on."""
         for temp, _ in self._staged:
-            with contextlib.suppress(OSError):
-                if temp is not None:
+            if temp is not None:
+                with contextlib.suppress(OSError):
                     temp.unlink()
         for folder in reversed(self._made):  # what was stored keeps them
             with contextlib.suppress(OSError):
