@@ -33,7 +33,7 @@ def render_stored(baseline: Baseline, width: int = 80) -> list[str]:
     """All that a baseline says, most important first."""
     lines = [printable(baseline.nodeid), *_counts(baseline)]
     if baseline.lost:
-        return [*lines, "  its profile is missing: no function is known"]
+        return [*lines, "  its profile is missing or damaged: no function is known"]
     lines += ["", "C functions, the dearest first; of the test, per call:"]
     lines += _functions(baseline, width)
     if baseline.work:

@@ -117,10 +117,17 @@ class Findings:
 
     def find_renames(self, selection: Selection) -> None:
         """Hold tests that were renamed against the baselines that they had, and say so."""
-        baselines = self.rulings.baselines
-        bodies = {nodeid: self.places[nodeid].body for nodeid in selection.measured}
-        baselines.renamed |= find_renames(baselines.store, selection, bodies)
-        for new, old in baselines.renamed.items():
+        bodies = self.bodies(selection)
+        self.rename(find_renames(self.rulings.baselines.store, selection, bodies))
+
+    def bodies(self, selection: Selection) -> dict[str, str]:
+        """What each measured test does, as `body_of`."""
+        return {nodeid: self.places[nodeid].body for nodeid in selection.measured}
+
+    def rename(self, renamed: Mapping[str, str]) -> None:
+        """Tests, new nodeid -> old, are to be held against the baselines of the old ones."""
+        self.rulings.baselines.renamed |= renamed
+        for new, old in renamed.items():
             self.note(f"renamed: {printable(old)} -> {printable(new)}")
 
     def set_group(self, nodeid: str, group: str) -> None:

@@ -124,8 +124,7 @@ class Counting:
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
         self._plan_traced(session.items)
         self._selection.note_measured(self._chosen)
-        if not self._dealt:
-            self._findings.find_renames(self._selection)
+        self._findings.find_renames(self._selection)
         self._config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
         if not self._chosen:
             self._end_counting()

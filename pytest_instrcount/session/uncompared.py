@@ -106,7 +106,7 @@ def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
 
 
 _LOST = (
-    "the baseline's profile is missing, so only totals were compared, which detect less "
+    "the baseline's profile is missing or damaged, so only totals were compared, which detect less "
     "(pytest --instrcount-update-baseline restores it)"
 )
 

@@ -120,6 +120,39 @@ def test_an_update_writes_the_same_files(project: pytest.Pytester) -> None:
     assert {test["delta"] for test in checked["tests"]} == {0}
 
 
+def test_a_renamed_test_keeps_its_baseline(
+    project: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker compares it with the old one, and the update of a dealt run carries that over."""
+    module = """
+        import pytest
+
+        @pytest.mark.instrcount
+        def test_{name}():
+            sum(range({size}))
+
+        @pytest.mark.instrcount
+        def test_other():
+            max(range(2000))
+    """
+    said = "renamed: test_it.py::test_old -> test_it.py::test_new"
+    project.makepyfile(test_it=module.format(name="old", size=1000))
+    run("--instrcount-update-baseline")
+    monkeypatch.setenv("CI", "1")
+    project.makepyfile(test_it=module.format(name="new", size=1000))
+    result, tests = run("-n2")
+    assert result.ret == pytest.ExitCode.OK
+    assert result.outlines.count(said) == 1
+    assert {nodeid: test["delta"] for nodeid, test in tests.items()} == {
+        "test_it.py::test_new": 0,
+        "test_it.py::test_other": 0,
+    }
+    result, tests = run("-n2", "--instrcount-update-baseline")
+    assert said in result.outlines
+    summaries = [json.loads(path.read_text()) for path in project.path.rglob("cp*/**/*.json")]
+    assert sorted(each["nodeid"] for each in summaries) == list(tests)
+
+
 @pytest.mark.slow
 def test_a_lost_worker_passes_nothing(project: pytest.Pytester, run: Run) -> None:
     """Killed before a suspicion was settled: that test fails, others are measured as ever."""

@@ -8,7 +8,7 @@ from tests.baselines import read_whole
 from tests.plugin.conftest import TREE, TWO_TESTS, Project
 
 REMARK = (
-    "the baseline's profile is missing, so only totals were compared, which detect less "
+    "the baseline's profile is missing or damaged, so only totals were compared, which detect less "
     "(pytest --instrcount-update-baseline restores it)"
 )
 SAID = f"{REMARK}: test_it.py::test_a, test_it.py::test_b"

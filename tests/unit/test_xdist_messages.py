@@ -63,7 +63,8 @@ def test_what_a_worker_is_told_the_controller_is_told(name: str) -> None:
     sent: list[Any] = []
     told: list[Any] = []
     nothing: Any = None
-    worker = SentFindings(nothing, nothing, nothing, nothing, send=lambda *said: sent.append(said))
+    parts = [nothing] * 4
+    worker = SentFindings(*parts, send=lambda *said: sent.append(said), ask=nothing)
     getattr(worker, name)("test_x.py::test_a", 1)
     ((kind, *said),) = sent
     findings = SimpleNamespace(**{name: lambda *said: told.append(said)})

@@ -29,7 +29,9 @@ from pytest_instrcount.session.against.sides import choose_sides, watch_sides
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.judge import Gate, register_gate
 from pytest_instrcount.session.prepare import find_valgrind, make_header
+from pytest_instrcount.session.renames import find_renames
 from pytest_instrcount.session.replay import Place
+from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import noting_interruption
 from pytest_instrcount.session.timings import Accounting, start_account
 from pytest_instrcount.session.xdist.environment import describe_context
@@ -88,6 +90,7 @@ class Controller:
     _passed: set[str] = field(default_factory=set)
     #: nodeid -> worker, count and calls of its first count
     _counts: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    _renamed: dict[str, str] | None = None
     #: nodeid -> what two workers do not agree on
     _disputed: dict[str, str] = field(default_factory=dict)
 
@@ -115,13 +118,13 @@ class Controller:
     def _receive(self, channel: Any, worker: str, data: bytes) -> None:
         """In a thread of execnet: answer questions; all else waits until pytest looks."""
         try:
-            message = unpack(data)
-            if message[0] == "read":
-                channel.send(pack(self._read(*message[1:])))
-            elif message[0] == "say":
-                self.gate.reporter.say(f"{message[1]} ({worker})")
+            kind, *said = unpack(data)
+            if kind in ("read", "find_renames"):
+                channel.send(pack(getattr(self, f"_{kind}")(*said)))
+            elif kind == "say":
+                self.gate.reporter.say(f"{said[0]} ({worker})")
             else:
-                self._post.put((worker, message))
+                self._post.put((worker, (kind, *said)))
         except Exception as error:
             self._post.put((worker, ("broken", str(error))))
 
@@ -134,6 +137,18 @@ class Controller:
             return Stored(str(path), text)
         except InstrcountError as error:
             return Stored(str(path), None, (error.slug, error.why, error.fix))
+
+    def _find_renames(
+        self, key: str, collected: Mapping[str, frozenset[str]], bodies: Mapping[str, str]
+    ) -> dict[str, str]:
+        """The tests that were renamed: the first worker that asks is told the same as all others."""
+        if self._renamed is None:
+            store = Store(self.gate.settings.baseline_dir, safe_part(key))
+            selection = Selection(self.gate.config)
+            selection.learn(collected)
+            self._renamed = find_renames(store, selection, bodies)
+            self._post.put(("", ("rename", self._renamed)))
+        return self._renamed
 
     def _take_post(self) -> None:
         while True:
@@ -203,18 +218,15 @@ class Controller:
             for what, number in found.items():
                 count(category, what, number)
 
-    def _settled(self, worker: str) -> None:
-        self._begun.pop(worker, None)
-
     _takers: ClassVar[Mapping[str, Callable[..., None]]] = {
         "hello": _hello,
         "planned": _planned,
         "started": _started,
         "counted": _counted,
-        "settled": _settled,
+        "settled": lambda self, worker: self._begun.pop(worker, None),
         "kept": lambda self, _, *said: self._findings.keeper.keep(*said),
         "account": _account,
-        **{name: _taking(name) for name in ("fail", *HANDED_ON)},
+        **{name: _taking(name) for name in ("fail", "rename", *HANDED_ON)},
     }
 
     # The run.

@@ -72,7 +72,7 @@ def start_worker(config: Any, settings: Settings, sys_path: Sequence[str]) -> No
     store = MailedStore(settings.baseline_dir, key, ask)
     ruled = find_with(config, settings, store, environment, Keeper(None, Path()))
     worker.findings = findings = SentFindings(
-        ruled.rulings, ruled.calls, ruled.budgets, ruled.keeper, send=send
+        ruled.rulings, ruled.calls, ruled.budgets, ruled.keeper, send=send, ask=ask
     )
     findings.keeps = settings.keep is not None
     worker.selection = selection = Selection(config)
@@ -141,7 +141,14 @@ class SentFindings(Findings):
     """Sends all that is found, at once: a worker can be killed. What is in `HANDED_ON` is only sent."""
 
     send: Send = field(kw_only=True)
+    ask: Callable[..., Any] = field(kw_only=True)
     keeps: bool = False
+
+    def find_renames(self, selection: Selection) -> None:
+        """As the controller finds them, once for all workers."""
+        key = self.rulings.baselines.store.folder.name
+        renamed = self.ask("find_renames", key, selection.facts(), self.bodies(selection))
+        self.rulings.baselines.renamed |= renamed
 
     def fail(self, nodeid: str, limit: Limit, reason: str) -> None:
         """As ever, and send it."""
@@ -245,5 +252,4 @@ class Worker:
         self._send("settled")
         account = current()
         if account is not None:
-            rows = tuple(account.timings.rows(by_function=True))
-            self._send("account", rows, get_counters())
+            self._send("account", tuple(account.timings.rows(by_function=True)), get_counters())
