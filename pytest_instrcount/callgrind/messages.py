@@ -160,6 +160,13 @@ class Offspring(TypedDict):
     number: int
 
 
+class Remark(TypedDict):
+    """The verdict on the test is to say this, too."""
+
+    kind: Literal["remark"]
+    text: str
+
+
 class AskPresentation(TypedDict):
     """Options for the presentation of a failure are asked for."""
 
@@ -205,7 +212,7 @@ class EndedResult(Result, Ended):
 FromZygote: TypeAlias = ZygoteReady | Unready | Gone
 FromFile: TypeAlias = Collected | Broken | Gone
 FromTest: TypeAlias = (
-    Pilot | Ask | Counted | Uncounted | Offspring | AskPresentation | EndedResult | Broken
+    Pilot | Ask | Counted | Uncounted | Offspring | Remark | AskPresentation | EndedResult | Broken
 )
 
 

@@ -28,6 +28,25 @@ def test_children(instrcount):
         subprocess.run(["true"])
         subprocess.run(["true"])
     instrcount(start)
+
+@pytest.fixture
+def server():
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    yield process
+    process.communicate()
+
+@pytest.mark.instrcount
+def test_server(server):
+    server.stdin.write(b"a")
+
+def test_in_place(instrcount):
+    instrcount([3, 1, 2].sort)
+
+MEMO = {}
+
+@pytest.mark.instrcount
+def test_memo():
+    assert MEMO.setdefault(1, 2)
 """
 
 THREADED = """
@@ -52,15 +71,24 @@ def test_needs_it():
 
 
 def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: Run) -> None:
-    """Ten times the elements cost ten times as much, and processes of its own are said."""
+    """Ten times the elements cost ten times as much; what is not counted of the others is said."""
     project.makepyfile(test_it=ONCE)
     result, tests = run("--instrcount-blame=off")
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=7)
     counts = [tests[f"test_it.py::test_once[{n}]"]["ir"] for n in (99, 999, 9999)]
     assert 8 < counts[1] / counts[0] < 14
     # numbers below 1,024 need not be made, from 3.15 on
     assert 9 < counts[2] / counts[1] < (12 if sys.version_info < (3, 15) else 15)
-    assert tests["test_it.py::test_children"]["remarks"] == ["2 processes of its own, not counted"]
+    assert {name.partition("::test_")[2]: test["remarks"] for name, test in tests.items()} == {
+        **{f"once[{n}]": [] for n in (99, 999, 9999)},
+        "children": ["2 processes of its own, not counted"],
+        "server": [
+            "a process runs beside it, and what is done there is not counted",
+            "1 process of its own, not counted",
+        ],
+        "in_place": ["only the first call changes list: what it does there is not counted"],
+        "memo": ["only the first call changes MEMO: what it does there is not counted"],
+    }
 
 
 @pytest.mark.slow

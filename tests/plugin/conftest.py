@@ -39,6 +39,7 @@ from pytest_instrcount.callgrind.zygote import Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.fixtures.benchmark.info import plain_info
+from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
 from pytest_instrcount.fixtures.rounds import Rounds
 from pytest_instrcount.gate.store.baseline import load_baseline
@@ -240,6 +241,7 @@ class TestChild:
     """One test in a process of its own, with the answer of ``inside.TestChild`` and the supervisor."""
 
     __test__ = False
+    first: FirstCall | None = None
 
     def __init__(
         self,
@@ -375,7 +377,7 @@ class TestChild:
             "group": None if benchmark is None else benchmark.group,
             "extra_info": {} if benchmark is None else plain_info(benchmark.extra_info),
             "unused": unused,
-            "remarks": remarks_of(fixture, benchmark),
+            "remarks": remarks_of(benchmark),
             "offspring": None,
             "expected": self._used,
             "modules": self._valgrind.modules,

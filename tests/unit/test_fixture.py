@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.fixtures.rounds import Rounds
 
@@ -20,6 +21,8 @@ NODEID = "test_a.py::test_x"
 
 class Recorder:
     """Counts nothing, and keeps what it was asked to count."""
+
+    first: FirstCall | None = None
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import collections
 import concurrent.futures
+import contextlib
+import dataclasses
 import functools
 import io
 import itertools
 import re
+import types
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -16,7 +20,6 @@ import pytest
 
 from pytest_instrcount import InstrcountError
 from pytest_instrcount.fixtures.instrcount import InstrCount
-from pytest_instrcount.fixtures.unconsumed import used_up, why_only_once
 from tests.unit.test_fixture import NODEID, Recorder
 
 
@@ -55,6 +58,36 @@ def in_a_pool() -> object:
     return concurrent.futures.Future()
 
 
+def done_by_chance() -> concurrent.futures.Future[int]:
+    """The same, and that thread was quick this time."""
+    future: concurrent.futures.Future[int] = concurrent.futures.Future()
+    future.set_result(1)
+    return future
+
+
+@contextlib.contextmanager
+def manager() -> Iterator[None]:
+    yield
+
+
+@dataclasses.dataclass
+class Page:
+    """A record."""
+
+    rows: list[Iterator[int]]
+
+
+def waited_for() -> object:
+    """Futures that were waited for."""
+    return concurrent.futures.wait([done_by_chance()])
+
+
+def holds_itself() -> object:
+    parts: list[object] = []
+    parts.append(parts)
+    return parts
+
+
 @pytest.mark.parametrize(
     ("target", "what"),
     [
@@ -67,10 +100,16 @@ def in_a_pool() -> object:
         (lambda: itertools.chain([1], [2]), "an iterator"),
         (lambda: re.finditer("a", "aaa"), "an iterator"),
         (lambda: map(int, ["not a number"]), "an iterator"),
-        (in_a_pool, "a future that is not done"),
-        (lambda: ([1], generate()), "a generator"),
-        (lambda: [map(str, [1, 2])], "an iterator"),
-        (lambda: {"tokens": Tokens()}, "an iterator"),
+        (in_a_pool, "a future that is not waited for"),
+        (done_by_chance, "a future that is not waited for"),
+        (manager, "a context manager that nobody has entered"),
+        (lambda: ([1], generate()), "a generator in its [1], whose"),
+        (lambda: [map(str, [1, 2])], "an iterator in its [0], whose"),
+        (lambda: {"tokens": Tokens()}, "an iterator in its ['tokens'], whose"),
+        (lambda: {"a": [(1, generate())]}, "a generator in its ['a'][0][1], whose"),
+        (lambda: collections.deque([generate()]), "a generator in its [0], whose"),
+        (lambda: types.SimpleNamespace(rows=generate()), "a generator in its .rows, whose"),
+        (lambda: Page([generate()]), "a generator in its .rows[0], whose"),
         (lambda: iter(Tokens()), "an iterator"),
     ],
 )
@@ -94,6 +133,9 @@ def test_refused(target: Callable[..., Any], what: str, *, pedantic: bool) -> No
         begun,
         consumed,
         Tokens,
+        waited_for,
+        holds_itself,
+        lambda: Page([]),
         lambda: iter([1, 2]),
         lambda: iter({"a": 1}),
         lambda: range(3),
@@ -140,36 +182,12 @@ def test_tasks() -> None:
             InstrCount(NODEID, Recorder())(lambda: loop.create_task(work()))
         await asyncio.sleep(0)
 
+    async def leave() -> object:
+        return asyncio.get_running_loop().create_task(asyncio.sleep(60))
+
     asyncio.run(test())
-
-
-# --- what is unlike later calls -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("argument", [iter([1, 2]), generate(), iter(range(3)), reversed([1])])
-def test_an_argument_that_is_used_up(argument: Iterator[int]) -> None:
-    """Is said, where it had more before the call and has none now."""
-    fixture = InstrCount(NODEID, Recorder())
-    fixture(list, argument)
-    (remark,) = fixture.remarks
-    assert "uses up an iterator" in remark
-    assert "rounds=1" in remark
-
-
-def test_nothing_is_said_of_others() -> None:
-    """Of an iterator that was empty before, or is not after; of what is none."""
-    fixture = InstrCount(NODEID, Recorder())
-    fixture(lambda *_: None, iter([]), iter([1]), generate(), [1], object())
-    assert fixture.remarks == []
-
-
-def test_a_cache() -> None:
-    """A function that answers from its cache counts the look-up."""
-    cached = functools.lru_cache(lambda: 1)
-    fixture = InstrCount(NODEID, Recorder())
-    assert fixture(cached) == 1
-    assert "cache" in fixture.remarks[0]
-    assert why_only_once(len, used_up(([1],), {})) == ""
+    with pytest.raises(InstrcountError, match="a future that is not done"):
+        InstrCount(NODEID, Recorder())(lambda: asyncio.run(leave()))
 
 
 # --- one call -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Processes that a counted call starts and waits for: Callgrind counts none of them."""
+"""Processes that a test starts, and those that a counted call waits for: Callgrind counts none of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,37 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pytest_instrcount.callgrind.real import os
+
+_TASKS = "/proc/self/task"
+
 
 def waited_for() -> tuple[int, int, int]:
     """Resources used by all children that this process has waited for; it grows with each."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_minflt, used.ru_nvcsw, used.ru_nivcsw
+
+
+def running_beside() -> str:
+    """What is to be said of processes that this one has started and not waited for; "" if there are none."""
+    tracker = sys.modules.get("multiprocessing.resource_tracker")
+    helper = "" if tracker is None else str(tracker._resource_tracker._pid)
+    found = [pid for task in os.listdir(_TASKS) for pid in _children(task) if pid != helper]
+    if not found:
+        return ""
+    number = "a process runs" if len(found) == 1 else f"{len(found)} processes run"
+    return f"{number} beside it, and what is done there is not counted"
+
+
+def _children(task: str) -> list[str]:
+    try:
+        descriptor = os.open(f"{_TASKS}/{task}/children", os.O_RDONLY)
+    except OSError:  # the thread has ended, or the kernel does not tell
+        return []
+    try:
+        return os.read(descriptor, 1 << 16).decode().split()
+    finally:
+        os.close(descriptor)
 
 
 class Starts:

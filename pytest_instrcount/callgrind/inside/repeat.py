@@ -19,6 +19,7 @@ from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
+from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
 
@@ -134,6 +135,17 @@ class Repeater:
         again.own_markers[:] = item.own_markers
         again.keywords.update(item.keywords)
         return again  # type: ignore[no-any-return]
+
+
+def first_call_of(item: pytest.Function) -> FirstCall:
+    """What a test has at hand in each repetition: its globals, and fixtures that are not made anew."""
+    definitions = fixture_info(item).name2fixturedefs
+    kept = {
+        name: value
+        for name, value in item.funcargs.items()
+        if name in definitions and definitions[name][-1].scope != "function"
+    }
+    return FirstCall(getattr(item.obj, "__func__", item.obj), (), kept)
 
 
 def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:

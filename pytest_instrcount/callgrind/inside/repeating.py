@@ -8,6 +8,7 @@ from typing import Any
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.seeding import seed_random
 from pytest_instrcount.callgrind.requests import Request
+from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.rounds import Rounds
 
 #: ``repeat(times, before, after)``: so many repetitions, with the two requests right before and
@@ -22,6 +23,9 @@ Pause = Callable[[], Awaitable[object]]
 
 class CallCounter:
     """Counts calls and rounds, however that is done: see `fork` and `count`."""
+
+    #: what the first call found, to be held against what the counted ones leave
+    first: FirstCall | None = None
 
     def fork(self, work: Callable[[], None]) -> None:
         """Do the counting where it leaves nothing behind, if there is such a place."""

@@ -17,7 +17,8 @@ import pytest
 from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
-from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
+from pytest_instrcount.callgrind.inside.offspring import running_beside
+from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, first_call_of, run_phase
 from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.config import compat
@@ -93,6 +94,7 @@ class TestChild:
         self._group: str | None = None
         self._extra_info: dict[str, Any] = {}
         self._unused = False
+        self._beside = ""
         self._benchmark: Any = None
         self._fixture: InstrCount | None = None
         self._count_last: Callable[[], None] | None = None
@@ -158,7 +160,7 @@ class TestChild:
             "group": self._group,
             "extra_info": self._extra_info,
             "unused": self._unused,
-            "remarks": remarks_of(self._fixture, self._benchmark),
+            "remarks": [*remarks_of(self._benchmark), *filter(None, [self._beside])],
         }
 
     def _trampolines(self, scratch: str) -> Trampolines:
@@ -188,7 +190,10 @@ class TestChild:
             passed = self._phase(item, "setup")
             if passed:
                 self._show_test(item)
+                self._counter.first = first = first_call_of(item)
                 passed = self._phase(item, "call")
+                first.is_made()
+                self._beside = running_beside()
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         self._note_benchmark(item.stash.get(BENCHMARK, None))
         if passed and self._order["trace"]:

@@ -143,6 +143,7 @@ class Run:
     problem: str = ""
     #: how many processes the counted call started and waited for; None if it did neither
     offspring: int | None = None
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def pid(self) -> int:
@@ -167,6 +168,8 @@ class Run:
             self.problem = message["why"]
         elif message["kind"] == "offspring":
             self.offspring = message["number"]
+        elif message["kind"] == "remark":
+            self.remarks.append(message["text"])
         elif message["kind"] == "presentation":
             self.channel.send(presentation)
         else:

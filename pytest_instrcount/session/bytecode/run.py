@@ -145,19 +145,18 @@ class BytecodeRun:
             known.calls if chosen.calls is None and known else chosen.calls,
         )
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        fixtures: list[InstrCount] = []
 
         def make_fixture(request: pytest.FixtureRequest) -> InstrCount:
-            fixtures[:] = [InstrCount(request.node.nodeid, counter)]
-            return fixtures[0]
+            return InstrCount(request.node.nodeid, counter)
 
         self._gate.config.stash[COUNTING] = make_fixture
         try:
             reports = self._run(item, nextitem, counter)
         finally:
             del self._gate.config.stash[COUNTING]
-        remarks = remarks_of(fixtures[0] if fixtures else None, item.stash.get(BENCHMARK, None))
-        self._findings.remark(item.nodeid, remarks)
+        remarks = remarks_of(item.stash.get(BENCHMARK, None))
+        first = [] if counter.first is None else counter.first.remarks()
+        self._findings.remark(item.nodeid, [*remarks, *first])
         text, properties = self._judge(item, chosen, counter, reports)
         if text:
             reason = text.removeprefix("instrcount: ")
