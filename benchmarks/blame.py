@@ -42,7 +42,8 @@ SIZES = (0.01, 0.20)
 
 #: Variables of a terminal or a CI machine that would change what a run does.
 _UNWANTED = ("CI", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
-_EXPLAINED = re.compile(r"by (Python|C) function.*\D(\d+) % of the change")
+_HEAD = re.compile(r"by (Python|C) function.* share of the change")
+_SHARE = re.compile(r"  ? ?(\d+) %  ")
 
 
 def run(command: list[str], folder: Path, allowed: tuple[int, ...] = (0,)) -> str:
@@ -58,8 +59,15 @@ def run(command: list[str], folder: Path, allowed: tuple[int, ...] = (0,)) -> st
 
 def explained(entry: dict[str, Any]) -> dict[str, float]:
     """``Python`` or ``C`` -> the share of the change that the failure's text says it explains."""
-    found = [match for line in entry.get("text", ()) if (match := _EXPLAINED.match(line))]
-    return {match[1]: int(match[2]) / 100 for match in found}
+    found: dict[str, float] = {}
+    kind = ""
+    for line in entry.get("text", ()):
+        if not line.startswith(" "):
+            head = _HEAD.match(line)
+            kind = head[1] if head else ""
+        elif kind and (share := _SHARE.match(line)):
+            found[kind] = min(1.0, found.get(kind, 0.0) + int(share[1]) / 100)
+    return found
 
 
 def says_renamed(entry: dict[str, Any]) -> bool:

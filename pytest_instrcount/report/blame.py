@@ -44,26 +44,35 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
     whole = abs(blame.change if agrees else causes[0].self_delta)
     first, *others = causes
     named = [first, *(each for each in others if abs(each.self_delta) > whole * _WORTH_NAMING)]
-    share = f"{percent_of(blame.explained(len(named)))} of the change"
-    if not agrees:
+    if agrees:
+        head = f"by Python function ({how}), share of the change:"
+    else:
         # to be counted by function costs some per cent itself, which a smaller change drowns in
-        share = f"by these counts the test as a whole got no {'dearer' if grew else 'cheaper'}"
-    lines = [f"by Python function ({how}; {share}):"]
+        word = "dearer" if grew else "cheaper"
+        head = f"by Python function ({how}; by these counts the test as a whole got no {word}):"
+    lines = [head]
     for each in named:
-        lines += _cause_lines(blame, each, width - 2, grew=grew)
+        size = (
+            share_text(each.self_delta / blame.change)
+            if agrees
+            else _grown(each.self_delta, blame.before)
+        )
+        lines += _cause_lines(blame, each, size, width - 2, grew=grew)
     return lines
 
 
+def _grown(number: Fraction, base: Fraction) -> str:
+    """Growth in percent of what there was before; without that the number itself."""
+    return percent(number / base) if base else ("+" if number > 0 else "") + quotient(number)
+
+
 def _cause_lines(
-    blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool
+    blame: PythonBlame, delta: PythonDelta, size: str, width: int, *, grew: bool
 ) -> Iterator[str]:
-    """A function, by how much it changed, what it does otherwise, and who calls it."""
-    change = (
-        percent(delta.self_delta / blame.before) if blame.before else quotient(delta.self_delta)
-    )
+    """A function with the size of its change, what it does otherwise, and who calls it."""
     path, line = place_of(blame.new, delta.name)
-    name = cut_left(shown_name(delta.name, line), width - len(change) - 2)
-    yield f"  {change}  {name}"
+    name = cut_left(shown_name(delta.name, line), width - len(size) - 2)
+    yield f"  {size}  {name}"
     for one in _doing_lines(delta, path, line, width - 2, grew=grew):
         yield f"    {one}"
     for one in _origin_lines(blame, delta, path, width - 2):
@@ -162,34 +171,50 @@ def _c_lines(result: TestResult, width: int, *, grew: bool) -> list[str]:
     changed = [delta for delta in result.functions if delta.ir * sign > 0][:MOST_CAUSES]
     if not changed:
         return []
-    head = "by C function, its own and with what it calls"
-    if sum(delta.ir for delta in result.functions) * sign > 0:
-        head += f" ({percent_of(explained_by_c(result))} of the change)"
-    return [f"{head}:", *(f"  {line}" for line in function_lines(result, changed, width - 2))]
+    whole = change_by_c(result)
+    head, rows = (
+        "by C function, its own and with what it calls",
+        function_lines(result, changed, width - 2),
+    )
+    if whole * sign > 0:
+        head = "by C function, share of the change, its own and with what it calls"
+        rows = function_lines(result, changed, width - 2, whole)
+    return [f"{head}:", *(f"  {line}" for line in rows)]
+
+
+def change_by_c(result: TestResult) -> Fraction:
+    """The growth of one call of the test, as the sum of its C functions."""
+    return sum((delta.ir for delta in result.functions), Fraction(0))
 
 
 def explained_by_c(result: TestResult) -> Fraction:
     """The share of the change that is the first C functions' of that sign; at most 1."""
-    change = sum((delta.ir for delta in result.functions), Fraction(0))
+    change = change_by_c(result)
     if not change:
         return Fraction(0)
     same = [delta.ir for delta in result.functions if delta.ir * change > 0]
     return min(Fraction(1), sum(same[:MOST_CAUSES], Fraction(0)) / change)
 
 
-def function_lines(result: TestResult, deltas: Iterable[FunctionDelta], width: int) -> list[str]:
-    """A line for each: growth of its own count, with what it calls, calls before and after, name."""
-    base = Fraction(result.baseline_ir or 0)
+def function_lines(
+    result: TestResult, deltas: Iterable[FunctionDelta], width: int, whole: Fraction = Fraction(0)
+) -> list[str]:
+    """A line for each: its own change, with what it calls, calls before and after, name.
 
-    def grown(number: Fraction | None) -> str:
+    Changes are shares of the ``whole`` change if there is one, else growth in percent of the test before.
+    """
+
+    def sized(number: Fraction | None) -> str:
         if number is None:
             return ""
-        if base:
-            return percent(number / base)
-        return ("+" if number > 0 else "") + quotient(number)
+        return (
+            share_text(number / whole)
+            if whole
+            else _grown(number, Fraction(result.baseline_ir or 0))
+        )
 
     cells = [
-        (grown(each.ir), grown(each.inclusive), _calls(each.calls_before, each.calls_after), each)
+        (sized(each.ir), sized(each.inclusive), _calls(each.calls_before, each.calls_after), each)
         for each in deltas
     ]
     if not cells:
@@ -233,7 +258,11 @@ def _work_lines(result: TestResult) -> list[str]:
     return lines
 
 
-def percent_of(share: Fraction) -> str:
-    """A share in whole percent, never 100 unless it is all."""
-    number = int(share * 100) if share < 1 else 100
-    return f"{number} %"
+def share_text(share: Fraction) -> str:
+    """A share of a change in whole percent, never 100 unless it is all.
+
+    >>> share_text(Fraction(9999, 10_000)), share_text(Fraction(1, 1000)), share_text(Fraction(-1, 8))
+    ('99 %', '< 1 %', '-12 %')
+    """
+    number = int(share * 100)
+    return "< 1 %" if not number and share > 0 else f"{number:,} %"

@@ -98,12 +98,12 @@ def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     assert text.count("shop.py:10 Order.check") == 4
     result.stdout.fnmatch_lines(
         [
-            "  by Python function (trampolines; * % of the change):",
-            "    +* %  shop.py:10 Order.check",
+            "  by Python function (trampolines), share of the change:",
+            "    * %  shop.py:10 Order.check",
             "      calls Order.total (1 a call), before never (line 11)",
             "        return len(self.items) > 0 and self.total() > 0",
             "                                       ^^^^^^^^^^^^",
-            "  by C function, its own and with what it calls (* % of the change):",
+            "  by C function, share of the change, its own and with what it calls:",
             "  calls added: *evaluation loop * -> *",
         ]
     )
@@ -120,8 +120,8 @@ def test_the_tracer_names_it_too(suite: pytest.Pytester, run: Run) -> None:
     result, _ = run("-k", "plain or fixture")
     result.stdout.fnmatch_lines(
         [
-            "  by Python function (calls alone, by the tracer; 100 % of the change):",
-            "    +* %  shop.py:10 Order.check",
+            "  by Python function (calls alone, by the tracer), share of the change:",
+            "    * %  shop.py:10 Order.check",
             "      calls Order.total (1 a call), before never (line 11)",
         ]
     )
