@@ -110,10 +110,10 @@ def _most_called(delta: PythonDelta, sign: int) -> CalledMore | None:
     return most if most and most.cost * 2 * sign >= delta.self_delta * sign else None
 
 
-def main_cause(result: TestResult) -> tuple[str, str]:
+def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
     """The function that explains most of a change, and its place with what it does otherwise; "" if unknown.
 
-    ``("slugify", "slug.py:12 calls re.sub 20 -> 40 times")``
+    ``("slugify", "slug.py:12 calls re.sub 20 -> 40 times")``; if not exact "more often", as in other tests.
     """
     grew = result.verdict is not Verdict.improved
     sign = 1 if grew else -1
@@ -121,12 +121,15 @@ def main_cause(result: TestResult) -> tuple[str, str]:
         most = _most_called(causes[0], sign)
         path, _, qualname = causes[0].name.rpartition(":")
         line = place_of(result.python.new, causes[0].name)[1]
-        what = f" calls {most.name.rpartition(':')[2]} {_times(most)}" if most else ", its own code"
+        what = ", its own code"
+        if most:
+            often = "more often" if most.after > most.before else "less often"
+            what = f" calls {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
         return qualname, (f"{path}:{line}" if line else path) + what
     for each in result.functions:
         if each.ir * sign > 0:
             path, _, name = each.name.rpartition(":")
-            return name, f"{path}, {_calls(each.calls_before, each.calls_after)}"
+            return name, f"{path}, {_calls(each.calls_before, each.calls_after)}" if exact else path
     return "", ""
 
 

@@ -8,6 +8,9 @@ const WORST_FIRST = ["regressed", "failed", "nondeterministic", "uncounted", "in
 const KINDS = [...WORST_FIRST, "over-budget", "kept"];
 const PREFIX = "#test=";
 const MOST_CAUSES = 20;
+const MOST_CALLERS = 3;
+const LEAST_SHARE = 0.01;
+const ACCEPT = /^(accept|fix): (?=pytest )/;
 const overview = document.getElementById("overview");
 const details = document.getElementById("details");
 
@@ -61,11 +64,11 @@ function drawOverview() {
     columns: [
       { title: "test", value: (test) => test.nodeid, cell: testLink },
       { title: "verdict", value: severity, cell: (test) => badge(test.verdict) },
-      { title: "baseline Ir", number: true, value: (test) => test.baseline_ir, cell: (test) => count(test.baseline_ir) },
-      { title: "now", number: true, value: (test) => test.ir, cell: (test) => count(test.ir) },
+      { title: "baseline Ir", number: true, wide: true, value: (test) => test.baseline_ir, cell: (test) => count(test.baseline_ir) },
+      { title: "now", number: true, wide: true, value: (test) => test.ir, cell: (test) => count(test.ir) },
       { title: "delta", number: true, value: (test) => test.delta, cell: (test) => percent(test.delta) },
-      { title: "limit", number: true, wraps: true, value: (test) => test.limit, cell: (test) => shown(test.limit) },
-      { title: "detects", number: true, value: (test) => test.detects, cell: (test) => detects(test.detects) },
+      { title: "limit", number: true, wide: true, wraps: true, value: (test) => test.limit, cell: (test) => shown(test.limit) },
+      { title: "detects", number: true, wide: true, value: (test) => test.detects, cell: (test) => detects(test.detects) },
     ],
   });
   tests.also = (test) => !choice.value || test.verdict === choice.value;
@@ -74,6 +77,7 @@ function drawOverview() {
     h("p", { class: "totals" }, [...verdicts].map(([verdict, number]) =>
       h("span", {}, `${count(number)} `, badge(verdict)))),
     RUN.notes.length ? h("ul", { class: "notes" }, RUN.notes.map((note) => h("li", {}, shown(note)))) : null,
+    command("To accept", RUN.accept),
     causes(rows),
     tests.element,
     budgets(),
@@ -85,15 +89,33 @@ function drawOverview() {
 function causes(rows) {
   const found = new Map();
   for (const test of rows.filter(({ cause, delta }) => cause && delta != null)) {
-    const key = test.cause.join("\0");
+    const key = [test.cause[0], test.cause[2]].join("\0");
     found.set(key, [...found.get(key) ?? [], test]);
   }
   if (!found.size) return null;
+  // in the words that are true of all
+  const what = (group) => (new Set(group.map(({ cause }) => cause[1])).size > 1 ? group[0].cause[2] : group[0].cause[1]);
   const range = (group) => [...new Set([group[0], group.at(-1)].map(({ delta }) => percent(delta)))].join(" to ");
   return [h("h2", {}, "Causes"), h("ul", { class: "causes" }, [...found.values()].slice(0, MOST_CAUSES).map((group) =>
-    h("li", {}, h("strong", {}, range(group)), " ", h("span", { class: "name" }, shown(group[0].cause[0])), ` ${shown(group[0].cause[1])}`,
-      h("span", { class: "place" }, named(group[0]), group.length > 1 ? ` and ${count(group.length - 1)} more` : null)))),
+    h("li", {}, h("strong", {}, range(group)), " ", h("span", { class: "name" }, shown(group[0].cause[0])), ` ${shown(what(group))}`,
+      h("span", { class: "place" }, named(group[0])), others(group.slice(1))))),
   h("h2", {}, "Tests")];
+}
+
+function others(group) {
+  if (!group.length) return null;
+  return h("details", { class: "place" }, h("summary", {}, `and ${count(group.length)} more`),
+    h("ul", {}, group.map((test) => h("li", {}, named(test)))));
+}
+
+// A line to type, whole at any width.
+function command(title, text) {
+  if (!text) return null;
+  const button = h("button", { type: "button", onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } }, "Copy");
+  return h("p", { class: "command" }, `${title}: `, h("code", {}, shown(text)), " ", navigator.clipboard ? button : null);
 }
 
 // What markers say a test may cost at all; those that are not kept come first.
@@ -173,14 +195,18 @@ function drawDetails(test) {
 
 // The sentence, then what a terminal says: the source, the causes, the command.
 function failure({ why, reason }) {
-  const [sentence, ...lines] = why ?? [];
+  const [sentence, ...lines] = (why ?? []).map((line) => line.replace(/^ {2}/, ""));
   if (!sentence) return reason ? [h("p", { class: "reason" }, shown(reason))] : [];
+  const typed = lines.find((line) => ACCEPT.test(line));
+  const text = lines.filter((line) => line !== typed).map(shown).join("\n");
   return [h("p", { class: "sentence" }, shown(sentence)),
-    lines.length ? h("pre", { class: "why", tabindex: "0" }, lines.map((line) => shown(line.replace(/^ {2}/, ""))).join("\n")) : ""];
+    text ? h("pre", { class: "why", tabindex: "0" }, text) : "",
+    command("To accept", typed?.replace(ACCEPT, "")) ?? ""];
 }
 
+// One point is no history.
 function history(points) {
-  if (!points.length) return [];
+  if (points.length < 2) return [];
   return [h("h2", {}, "History"), historyPlot(points.map(([commit, ir]) =>
     ({ commit: RUN.commits[commit][0], date: RUN.commits[commit][1], ir })))];
 }
@@ -216,7 +242,7 @@ function added(work) {
     h("li", {}, `${shown(kind)}: ${count(before)} ${ARROW} ${count(now)}`)))];
 }
 
-function numbers(test, { spread, raw }) {
+function numbers(test, { spread, raw, layouts }) {
   const middle = test.baseline_ir || test.ir;
   const wide = spread && middle ? ` (${share((spread[1] - spread[0]) / middle)})` : "";
   const pairs = [
@@ -227,7 +253,7 @@ function numbers(test, { spread, raw }) {
     ...(raw ? [["Usual layout", `${count(raw[0])} ${ARROW} ${count(raw[1])} Ir`]] : []),
     ["Limit", shown(test.limit)],
     ["Detects", detects(test.detects)],
-    ["Noise spread", spread ? `${count(spread[0])} to ${count(spread[1])} Ir${wide}` : NOTHING],
+    ["Noise spread", spread ? `${count(spread[0])} to ${count(spread[1])} Ir${wide}${layouts > 1 ? `, ${layouts} layouts` : ""}` : NOTHING],
   ];
   return h("dl", { class: "numbers" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
@@ -238,29 +264,52 @@ function differences(title, changed) {
     `${shown(name)}: `, h("code", {}, shown(before)), ` ${ARROW} `, h("code", {}, shown(now)))))];
 }
 
-// Growth of each; "self_delta" is of Python functions alone.
-function functions(label, rows, unit) {
+// Those that changed most of a change first. Without a share, which only what moved has: by their growth;
+// "self_delta" is of Python functions alone. callers: name -> what calls it more or less often.
+function functions(label, rows, unit, callers = new Map()) {
   if (!rows?.length) return h("p", { class: "quiet" }, "Nothing differs from the baseline.");
   const called = (row) => (row.calls_before == null || row.calls_after == null
     ? null : row.calls_after - row.calls_before);
-  const first = (row) => row.self_delta ?? row.self ?? 0;
-  const amount = (title, value) => ({ title, number: true, value, cell: (row) => signed(value(row)) });
+  const parts = rows[0].share != null;
+  const first = (row) => (parts ? row.share : Math.abs(row.self_delta ?? row.self ?? 0));
+  const amount = (title, value, more) => ({ title, number: true, value, cell: (row) => signed(value(row)), ...more });
   return new Table({
     label, noun: "function", most: 50, sorted: null,
-    rows: [...rows].sort((a, b) => Math.abs(first(b)) - Math.abs(first(a))),
+    rows: [...rows].sort((a, b) => first(b) - first(a)),
+    minor: (row) => parts && Math.abs(row.share) < LEAST_SHARE,
+    rest: (left) => (parts ? `${count(left.length)} more, together ${share(sum(left))}` : null),
     text: (row) => `${row.name} ${shown(row.name)} ${row.file ?? ""}`,
     columns: [
       { title: "function", value: (row) => row.name, cell: (row) => [
         h("span", { class: "name" }, shown(row.name)),
         row.file ? h("span", { class: "place" }, shown(row.file) + (row.line == null ? "" : `:${row.line}`)) : null,
+        ...(callers.get(row.file ? `${row.name} (${row.file})` : row.name) ?? []).map((line) => h("span", { class: "place" }, line)),
       ] },
-      ...(rows[0].self_delta == null ? [] : [amount(`self delta, ${unit}`, (row) => row.self_delta)]),
-      amount(`self, ${unit}`, (row) => row.self),
-      amount(`with callees, ${unit}`, (row) => row.inclusive),
-      { title: `calls before ${ARROW} now`, number: true, value: called, cell: (row) => h("span",
+      ...(parts ? [amount("of the change", (row) => row.share, { cell: (row) => share(row.share) })] : []),
+      ...(parts || rows[0].self_delta == null ? [] : [amount(`self delta, ${unit}`, (row) => row.self_delta)]),
+      amount(`self, ${unit}`, (row) => row.self, { wide: true }),
+      amount(`with callees, ${unit}`, (row) => row.inclusive, { wide: true }),
+      { title: "calls", number: true, value: called, cell: (row) => h("span",
         { class: called(row) ? "differs" : null }, `${count(row.calls_before)} ${ARROW} ${count(row.calls_after)}`) },
     ],
   }).element;
+}
+
+const sum = (rows) => rows.reduce((whole, row) => whole + row.share, 0);
+
+// Name of a function -> lines that say who calls it more or less often, the largest difference first.
+function callersOf({ names, old: before, new: now }) {
+  const found = new Map();
+  for (const { name, parent, calls } of before ? unite(names, [before, now]) : []) {
+    if (!parent?.parent) continue;
+    const all = found.get(name) ?? found.set(name, new Map()).get(name);
+    const [old, recent] = all.get(parent.name) ?? [0, 0];
+    all.set(parent.name, [old + calls[BEFORE], recent + calls[NOW]]);
+  }
+  const lines = ([name, all]) => [name, [...all].filter(([, [old, recent]]) => old !== recent)
+    .sort(([, a], [, b]) => Math.abs(b[NOW] - b[BEFORE]) - Math.abs(a[NOW] - a[BEFORE])).slice(0, MOST_CALLERS)
+    .map(([caller, [old, recent]]) => `called by ${shown(caller)} ${count(old)} ${ARROW} ${count(recent)} times`)];
+  return new Map([...found].map(lines));
 }
 
 const HOW = {
@@ -293,7 +342,7 @@ function costTable(names, flat, unit) {
     columns: [
       { title: "function", value: (row) => row.name, cell: (row) => h("span", { class: "name" }, shown(row.name)) },
       amount(`self, ${unit}`, (row) => row.self),
-      amount(`with callees, ${unit}`, (row) => row.inclusive),
+      { ...amount(`with callees, ${unit}`, (row) => row.inclusive), wide: true },
       amount("calls", (row) => row.calls),
     ],
   }).element;
@@ -308,9 +357,10 @@ function pythonParts(python, why) {
   const unit = unitOf(python);
   const parts = [h("h2", {}, "Python functions"),
     python.from_baseline ? h("p", {}, "From the baseline: what is not regressed is not measured by Python function again.") : "",
-    h("p", { class: "quiet" }, `${HOW[how] ?? shown(how)} The unit is ${unit === "Ir" ? "instructions (Ir)" : unit}, per call of the test.`),
+    h("p", { class: "quiet" }, `${HOW[how] ?? shown(how)} The unit is ${unit === "Ir" ? "instructions (Ir)" : unit}, per call of the test.`,
+      python.functions?.[0]?.share == null ? "" : " A share is what a function's own code and the calls that it makes more often added."),
     now && !before && !python.functions?.length ? costTable(names, now, unit)
-      : functions("Python functions", python.functions, unit),
+      : functions("Python functions", python.functions, unit, callersOf(python)),
     leftOut(python.functions_left)];
   if (!before && !python.from_baseline) {
     parts.push(h("p", { class: "quiet" }, "The baseline has no tree to compare with."));

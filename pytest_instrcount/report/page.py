@@ -22,7 +22,7 @@ _ROW = (
     *("differences", "cause"),
 )
 _DETAILS = ("packages", "functions", "work", "why")
-_ALONE = ("spread", "raw", "reason", "functions_left", "no_python")
+_ALONE = ("spread", "layouts", "raw", "reason", "functions_left", "no_python")
 
 _Record = Mapping[str, object]
 _Tree = Sequence[tuple[int, str, float, float]]
@@ -34,17 +34,18 @@ def render_page(data: Mapping[str, object]) -> str:
     ``data`` has "title", "created" (ISO 8601), "environment" (fact -> value) and "tests", each with
     "nodeid", "verdict", "baseline_ir" and "ir" (instructions per call), "delta" and "detects"
     (fractions), "limit" (as people read it), "spread" (least and most instructions per call over
-    layouts), "differences" and "packages" (name, in the baseline, now), "functions" (of C: name,
-    growth of self and inclusive, calls_before, calls_after; all per call), "history" (commit, date,
+    layouts), "differences" and "packages" (name, in the baseline, now), "functions" (of C: name, growth of
+    self and inclusive, calls_before, calls_after; all per call), "history" (commit, "" for this run, date,
     ir; the oldest first) and "python": None, or "how", "unit", "functions" (also file, line and doing),
     "old" and "new", trees as lists of depth, name, self and calls in preorder. Anything but the names
     and texts may be None.
 
-    What may be left out: "notes" of the run, and its "budgets" (nodeid, budget, verdict, now, allowed and
-    why it is not kept: texts); of a test "raw" (baseline and now, where others are
-    compared), "work" (kind, before, now), "cause" (function, what it did), "why" (the text of the failure, by
-    lines), "reason" (why there is no count), "functions_left" (how many
-    are not listed; in "python", too), "no_python" (why that is None), and in "python" "from_baseline".
+    What may be left out: "notes" of the run, "accept" (the command), and its "budgets" (nodeid, budget,
+    verdict, now, allowed and why it is not kept: texts); of a test "raw" (baseline and now, where others
+    are compared), "work" (kind, before, now), "layouts" (their number), "cause" (function, what it did,
+    the same without numbers), "why" (the text of the failure, by lines), "reason" (why there is no
+    count), "functions_left" (how many are not listed; in "python", too), "no_python" (why that is None),
+    in "python" "from_baseline", and of a function "share" (its part of the change, a fraction).
 
     Raises ValueError for a number that is infinite or no number.
 
@@ -54,8 +55,8 @@ def render_page(data: Mapping[str, object]) -> str:
     """
     tests = cast("Sequence[_Record]", data["tests"])
     run = {name: data[name] for name in ("title", "created", "environment")}
-    for name in ("notes", "budgets"):
-        run[name] = data.get(name) or []
+    for name, none in (("notes", []), ("budgets", []), ("accept", "")):
+        run[name] = data.get(name) or none
     run["tests"] = [{name: test.get(name) for name in _ROW} for test in tests]
     # tests share commits: each is there once
     commits: dict[tuple[object, object], int] = {}

@@ -12,7 +12,7 @@ from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import measure
-from pytest_instrcount.report.blame import main_cause
+from pytest_instrcount.report.blame import change_by_c, main_cause
 from pytest_instrcount.report.budgets import budget_cells, budget_word, render_budget_failure
 from pytest_instrcount.report.history import Point
 from pytest_instrcount.report.text import render_failure, run_notes
@@ -48,17 +48,26 @@ def page_data(
         "created": created,
         "environment": dict(sorted(summary.environment.items())),
         "notes": list(run_notes(summary)),
+        "accept": summary.update_command if summary.can_accept else "",
         "budgets": [_budget(each) for each in summary.budgets],
         "tests": [
             {
                 **_test(result),
                 **_cause(result, summary),
                 **_python_part(result, summary, result.nodeid in chosen),
-                "history": list(histories.get(result.nodeid, ())),
+                "history": _history(result, histories.get(result.nodeid, ()), created),
             }
             for result in summary.results
         ],
     }
+
+
+def _history(result: TestResult, points: Sequence[Point], created: str) -> list[Point]:
+    """The points of commits, and this run if it was compared."""
+    now = result.compared_ir[1]
+    if result.delta is None or now is None:
+        return list(points)
+    return [*points, Point(commit="", date=created, ir=now)]
 
 
 def _budget(result: BudgetResult) -> _Record:
@@ -76,6 +85,7 @@ def _budget(result: BudgetResult) -> _Record:
 def _test(result: TestResult) -> _Record:
     before, now = result.compared_ir
     functions = _first(result.functions, result)
+    change = _shared(change_by_c(result), result)
     return {
         "nodeid": result.nodeid,
         "verdict": result.verdict.value,
@@ -85,12 +95,13 @@ def _test(result: TestResult) -> _Record:
         "delta": None if result.delta is None else float(result.delta),
         "limit": str(result.limit),
         "detects": None if result.detects is None else float(result.detects),
+        "layouts": result.layouts,
         "spread": None if result.ends is None else [plain(end) for end in result.ends],
         "reason": result.reason,
         "differences": [list(each) for each in result.differences],
         "packages": [list(each) for each in result.packages_changed],
         "work": [[kind, plain(old), plain(new)] for kind, old, new in result.work],
-        "functions": [_c_function(each) for each in functions],
+        "functions": [_c_function(each, change) for each in functions],
         "functions_left": len(result.functions) - len(functions),
     }
 
@@ -101,8 +112,9 @@ def _cause(result: TestResult, summary: RunSummary) -> _Record:
         return {"cause": None, "why": []}
     command = "" if summary.against else measure(result.nodeid)
     lines = render_failure(result, command, _WIDTH)
-    function, what = main_cause(result) if result.verdict in _CHANGED else ("", "")
-    return {"cause": [function, what] if function else None, "why": lines}
+    if result.verdict not in _CHANGED or not main_cause(result)[0]:
+        return {"cause": None, "why": lines}
+    return {"cause": [*main_cause(result), main_cause(result, exact=False)[1]], "why": lines}
 
 
 def _first(functions: Sequence[FunctionDelta], result: TestResult) -> Sequence[FunctionDelta]:
@@ -110,9 +122,20 @@ def _first(functions: Sequence[FunctionDelta], result: TestResult) -> Sequence[F
     return functions[:most]
 
 
-def _c_function(delta: FunctionDelta) -> _Record:
+def _shared(change: Fraction, result: TestResult) -> Fraction | None:
+    """The change that functions have shares of; None where the whole test did not move that way."""
+    signs = {Verdict.regressed: 1, Verdict.improved: -1}
+    return change if change * signs.get(result.verdict, 0) > 0 else None
+
+
+def _share(part: Fraction, change: Fraction | None) -> float | None:
+    return None if change is None else round(float(part / change), 6)
+
+
+def _c_function(delta: FunctionDelta, change: Fraction | None) -> _Record:
     return {
         "name": delta.name,
+        "share": _share(delta.ir, change),
         "self": plain(delta.ir),
         "inclusive": None if delta.inclusive is None else plain(delta.inclusive),
         "calls_before": plain(delta.calls_before),
@@ -138,21 +161,23 @@ def _python(result: TestResult, tree: CallTree) -> _Record:
     if blame is None:
         return {**found, "functions": [], "old": None, "new": _rows(tree)}
     functions = blame.functions[:_MOST_FUNCTIONS]
+    change = _shared(blame.change, result)
     return {
         **found,
-        "functions": [_python_function(blame.new, each) for each in functions],
+        "functions": [_python_function(blame.new, each, change) for each in functions],
         "functions_left": len(blame.functions) - len(functions),
         "old": _rows(blame.old),
         "new": _rows(blame.new),
     }
 
 
-def _python_function(tree: CallTree, delta: PythonDelta) -> _Record:
+def _python_function(tree: CallTree, delta: PythonDelta, change: Fraction | None) -> _Record:
     qualname, path = split_name(delta.name)
     return {
         "name": qualname,
         "file": path,
         "line": place_of(tree, delta.name)[1] or None,
+        "share": _share(delta.self_delta, change),
         "self_delta": plain(delta.self_delta),
         "self": plain(delta.own),
         "inclusive": plain(delta.inclusive),

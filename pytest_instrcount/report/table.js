@@ -2,15 +2,18 @@
 
 // A table that is sorted by the buttons in its head and searched as one types.
 //
-// columns: {title, value(row), cell(row), number, wraps}; value is what is sorted by, null comes last.
+// columns: {title, value(row), cell(row), number, wraps, wide}; value is what is sorted by, null comes last.
+// A phone has no room for a wide one.
 // rows: in the order that is theirs where values are equal. text(row): what is searched.
+// minor(row): whether it is folded until it is asked for; rest(rows): what is said of those that are not shown.
 
-const kind = ({ number, wraps }) => (number ? (wraps ? "number wraps" : "number") : null);
+const kind = (column) => ["number", "wraps", "wide"].filter((each) => column[each]).join(" ") || null;
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 class Table {
-  constructor({ label, noun, columns, rows, text, open, most = 1000, sorted = null, tools = [] }) {
-    Object.assign(this, { label, noun, columns, rows, text, open, most });
+  constructor({ label, noun, columns, rows, text, open, minor = () => false, rest = () => null, most = 1000,
+    sorted = null, tools = [] }) {
+    Object.assign(this, { label, noun, columns, rows, text, open, minor, rest, most });
     this.made = new Map();
     this.words = new Map(rows.map((row) => [row, text(row).toLowerCase()]));
     this.also = () => true;
@@ -63,20 +66,21 @@ class Table {
 
   draw() {
     const found = this.found();
-    const visible = found.slice(0, this.most);
-    this.body.replaceChildren(...visible.map((row) => this.line(row)));
+    const major = this.search.value || this.most === Infinity ? found : found.filter((row) => !this.minor(row));
+    const visible = new Set((major.length ? major : found).slice(0, this.most));
+    this.body.replaceChildren(...[...visible].map((row) => this.line(row)));
     const [all, noun] = [this.rows.length, this.rows.length === 1 ? this.noun : `${this.noun}s`];
     this.status.textContent =
       found.length === all ? `${count(all)} ${noun}` : `${count(found.length)} of ${count(all)} ${noun}`;
-    this.more.hidden = visible.length === found.length;
-    this.more.textContent = `Show all ${count(found.length)}`;
+    this.more.hidden = visible.size === found.length;
+    this.more.textContent = this.rest(found.filter((row) => !visible.has(row))) ?? `Show all ${count(found.length)}`;
   }
 
   showAll() {
-    const next = this.body.children.length;
+    const before = new Set(this.body.children);
     this.most = Infinity;
     this.draw();
-    const line = this.body.children[next];  // the button is gone: focus goes on where it was
+    const line = [...this.body.children].find((each) => !before.has(each));  // the button is gone: focus goes on
     line.tabIndex = -1;
     line.focus();
   }

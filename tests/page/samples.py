@@ -260,7 +260,7 @@ def hostile() -> Record:
                 "old": named,
                 "new": named,
             },
-            history=[{"commit": HOSTILE, "date": HOSTILE, "ir": 5}],
+            history=[{"commit": HOSTILE, "date": HOSTILE, "ir": ir} for ir in (5, 6)],
         ),
         title=f"run {HOSTILE}",
     )

@@ -17,8 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.gate.budget import BudgetResult, CeilingResult, ScalingResult, Unjudged
-from pytest_instrcount.gate.records import RunSummary
+from pytest_instrcount.gate.compare import FunctionDelta
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.scaling import parse_growth
+from pytest_instrcount.report.history import Point
 from pytest_instrcount.report.page import render_page
 from pytest_instrcount.report.page_data import page_data
 from tests.page import samples
@@ -153,6 +157,55 @@ def test_budgets_are_those_of_the_terminal() -> None:
     assert re.search(r"4096 +16,777,216 +", over["why"])
     assert (unjudged["verdict"], unjudged["now"]) == ("failed", "not judged")
     assert unjudged["why"].endswith("no <i> [ratio-unmeasured]\n  fix: run it")
+
+
+def a_change(verdict: Verdict, *deltas: int) -> dict[str, Any]:
+    """What the page is told of a test whose C functions changed by so much."""
+    functions = tuple(
+        FunctionDelta(f"a.c:f{n}", Fraction(ir), Fraction(1), Fraction(2))
+        for n, ir in enumerate(deltas)
+    )
+    moved = Fraction(sum(deltas), 1000)
+    limit = parse_limit("1%")
+    result = TestResult(
+        "a::b", verdict, 1000 + sum(deltas), 1000, moved, limit, functions=functions
+    )
+    data: Any = page_data(RunSummary((result,), {}), {"a::b": [POINT]}, "2026-03-14")
+    test: dict[str, Any] = data["tests"][0]
+    return test
+
+
+POINT = Point(commit="a" * 40, date="2026-01-01", ir=1000)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "deltas", "shares"),
+    [
+        (Verdict.regressed, (30, -10, 20), [0.75, -0.25, 0.5]),
+        (Verdict.improved, (-30, 10), [1.5, -0.5]),
+        (Verdict.unchanged, (3, 1), [None, None]),
+        (Verdict.regressed, (30, -30), [None, None]),
+        (Verdict.regressed, (10, -30), [None, None]),
+    ],
+    ids=["grew", "shrank", "unchanged", "moved by nothing", "moved the other way"],
+)
+def test_functions_have_shares_of_a_change(
+    verdict: Verdict, deltas: tuple[int, ...], shares: list[float | None]
+) -> None:
+    assert [each["share"] for each in a_change(verdict, *deltas)["functions"]] == shares
+
+
+def test_a_cause_is_told_with_numbers_and_without() -> None:
+    assert a_change(Verdict.regressed, 30)["cause"] == ["f0", "a.c, 1 -> 2 calls", "a.c"]
+
+
+def test_the_history_ends_with_this_run() -> None:
+    """If it was compared: the count of another environment would look like a change."""
+    now = Point(commit="", date="2026-03-14", ir=1030)
+    assert a_change(Verdict.regressed, 30)["history"] == [POINT, now]
+    other = TestResult("a::b", Verdict.incomparable, 9, 1000, None, parse_limit("1%"))
+    data: Any = page_data(RunSummary((other,), {}), {"a::b": [POINT]}, "")
+    assert data["tests"][0]["history"] == [POINT]
 
 
 def test_the_title_is_escaped() -> None:
