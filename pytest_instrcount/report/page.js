@@ -271,6 +271,7 @@ function functions(label, rows, unit, callers = new Map()) {
   const called = (row) => (row.calls_before == null || row.calls_after == null
     ? null : row.calls_after - row.calls_before);
   const parts = rows[0].share != null;
+  const doing = !parts && rows[0].self_delta != null;
   const first = (row) => (parts ? row.share : Math.abs(row.self_delta ?? row.self ?? 0));
   const amount = (title, value, more) => ({ title, number: true, value, cell: (row) => signed(value(row)), ...more });
   return new Table({
@@ -286,8 +287,8 @@ function functions(label, rows, unit, callers = new Map()) {
         ...(callers.get(row.file ? `${row.name} (${row.file})` : row.name) ?? []).map((line) => h("span", { class: "place" }, line)),
       ] },
       ...(parts ? [amount("of the change", (row) => row.share, { cell: (row) => share(row.share) })] : []),
-      ...(parts || rows[0].self_delta == null ? [] : [amount(`self delta, ${unit}`, (row) => row.self_delta)]),
-      amount(`self, ${unit}`, (row) => row.self, { wide: true }),
+      ...(doing ? [amount(`self delta, ${unit}`, (row) => row.self_delta)] : []),
+      amount(`self, ${unit}`, (row) => row.self, { wide: parts || doing }),
       amount(`with callees, ${unit}`, (row) => row.inclusive, { wide: true }),
       { title: "calls", number: true, value: called, cell: (row) => h("span",
         { class: called(row) ? "differs" : null }, `${count(row.calls_before)} ${ARROW} ${count(row.calls_after)}`) },
