@@ -10,7 +10,7 @@ const PREFIX = "#test=";
 const MOST_CAUSES = 20;
 const MOST_CALLERS = 3;
 const LEAST_SHARE = 0.01;
-const ACCEPT = /^(accept|fix): (?=pytest )/;
+const TYPED = /^(accept|fix): (?=pytest )/;
 const overview = document.getElementById("overview");
 const details = document.getElementById("details");
 
@@ -197,11 +197,11 @@ function drawDetails(test) {
 function failure({ why, reason }) {
   const [sentence, ...lines] = (why ?? []).map((line) => line.replace(/^ {2}/, ""));
   if (!sentence) return reason ? [h("p", { class: "reason" }, shown(reason))] : [];
-  const typed = lines.find((line) => ACCEPT.test(line));
+  const typed = lines.find((line) => TYPED.test(line));
   const text = lines.filter((line) => line !== typed).map(shown).join("\n");
   return [h("p", { class: "sentence" }, shown(sentence)),
     text ? h("pre", { class: "why", tabindex: "0" }, text) : "",
-    command("To accept", typed?.replace(ACCEPT, "")) ?? ""];
+    command(`To ${typed?.match(TYPED)[1]}`, typed?.replace(TYPED, "")) ?? ""];
 }
 
 // One point is no history.

@@ -137,6 +137,11 @@ def test_which_command_accepts_it(reader: Reader) -> None:
     reader.reads(f"To accept: {measure(MONEY)}")
 
 
+def test_which_command_stores_a_first_baseline(reader: Reader) -> None:
+    reader.open("tests/test_report.py::test_csv")
+    reader.reads("To fix: pytest --instrcount-update-baseline")
+
+
 def test_which_tests_share_a_cause(reader: Reader) -> None:
     reader.reads("+124.1 % to +62.4 % convert money.py:1 calls rate more often")
     reader.click(reader.page.get_by_text("and 1 more"))
