@@ -79,7 +79,7 @@ def test_a_failure_is_shown_again(
         ]
     )
     failure = failure_in(result.stdout.str())
-    assert "    +10 %  test_it.py:5 test_a" in failure
+    assert "    100 %  test_it.py:5 test_a" in failure
     assert any("helper(); helper()" in line for line in failure)
     assert failure[-1] == "  accept: pytest --instrcount-update-baseline test_it.py::test_a"
     path = slower.outside / "moved"

@@ -93,7 +93,7 @@ def test_two_folders(suite: Project, capsys: Captured) -> None:
         next(x for x in text.splitlines() if x.startswith("  test_a: "))
     )
     failure = text.splitlines()[start : start + 7]
-    assert "    +10 %  test_it.py test_a" in lines
+    assert "    100 %  test_it.py test_a" in lines
     assert "      calls f 1 -> 2 times" in lines
     assert failure[0] in lines
     assert "accept:" not in "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib.metadata
-import inspect
 import random
 import sqlite3
 import subprocess
@@ -395,17 +394,3 @@ def test_a_plugin_that_is_installed(
 
 
 # --- the page -------------------------------------------------------------------------------------
-
-
-def test_the_page() -> None:
-    """Each hook has its section, with its signature and the example of its docstring."""
-    page = (ROOT / "docs/reference/hooks.md").read_text()
-    for name in HOOKS:
-        assert f"| [`{name}`]" in page
-        if "recognizers" in name:
-            continue
-        section = page.partition(f"## `{name}(")[2].partition("\n## ")[0]
-        arguments = inspect.signature(getattr(hookspec, name)).parameters
-        assert section.startswith(", ".join(arguments) + ")")
-        shown = section.partition("```python\n")[2].partition("```")[0]
-        assert shown.split() == example(name).split()
