@@ -110,7 +110,7 @@ def calls(data: bytes) -> None:
     found = parse_calls(_text(data), _HERE)
     if parse_calls(render_calls(found), _HERE) != found:
         raise AssertionError("what was written is not what was read")
-    new = CallTable(found.nodeid, {"m:f": 3}, found.environment, {"load": 9})
+    new = CallTable(found.nodeid, {("", "m:f"): (3, 0)}, found.environment, {"load": 9})
     for old, now in ((found, new), (new, found)):
         result = judge_calls(old, now, _LIMIT, memory_limit=_LIMIT)
         _check_lines(render_calls_failure(result, "pytest", 80))

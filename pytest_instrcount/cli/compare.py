@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import StoredFile, read_folder
@@ -182,8 +183,8 @@ def _compare_traces(old: Report, new: Report) -> Iterator[CallsResult]:
     for nodeid in sorted(before.keys() & after.keys()):
         was, now = before[nodeid]["calls"], after[nodeid]["calls"]
         if was is not None and now is not None:
-            tables = (CallTable(nodeid, {"(all)": number}, {}) for number in (was, now))
-            yield replace(_compare_calls(nodeid, *tables), changes=())
+            tables = (CallTable(nodeid, {("", "(all)"): (number, 0)}, {}) for number in (was, now))
+            yield replace(_compare_calls(nodeid, *tables), changes=(), edges=())
 
 
 def _measured(test: Report | None) -> Report | None:

@@ -29,7 +29,7 @@ _NEEDLESS_VALUED = f"""
     --capture --code-highlight --color --durations --durations-min --instrcount-bundle --instrcount-debug
     --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
     --instrcount-missing --instrcount-reason --instrcount-reason-above --instrcount-report
-    --instrcount-timings-csv
+    --instrcount-timings-csv --instrcount-trace-tolerance
     --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
     --log-cli-level --log-file --log-file-level --maxfail --pastebin --show-capture --tb
     --trace-profile --verbosity --xfail-tb -r {_POLICY}

@@ -9,8 +9,9 @@ import pytest
 
 from pytest_instrcount.config.command_line import accept_run, accept_tests, measure_tests
 from pytest_instrcount.config.settings import load_command_line
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.records import TestResult
 
 
 class Commands:

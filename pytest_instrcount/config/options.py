@@ -35,9 +35,10 @@ MARKER_LINE = (
 )
 
 TRACE_MARKER_LINE = (
-    "trace_profile(tracer='python', c_calls=False, phases=('call',), max_delta='0', "
+    "trace_profile(tracer='python', c_calls=False, phases=('call',), max_delta=None, ignore=None, "
     "max_calls=None, max_memory_delta=None): trace the calls of this test's body; under "
-    "--instrcount, fail when there are more than in its baseline, or more than "
+    "--instrcount, fail when one function calls another more often than in the baseline, or for more "
+    "than "
     'max_calls={"module:function": 3}.'
 )
 
@@ -235,6 +236,10 @@ def add_options(parser: pytest.Parser) -> None:
         "instrcount-trace-backend",
         "How calls are traced: auto, monitoring (3.12 and later) or setprofile (default: auto)",
         choices=BACKENDS,
+    )
+    add_with_ini(
+        "instrcount-trace-tolerance=LIMIT",
+        'Growth of traced calls that is allowed, in all and of each function: "2%%" or 5 (default: 0)',
     )
     add_with_ini(
         "instrcount-backend",

@@ -6,30 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
-from pytest_instrcount.gate.records import CallsResult
 from pytest_instrcount.gate.store.baseline import changed_meanwhile
-from pytest_instrcount.gate.store.calls import CallStore, CallTable
+from pytest_instrcount.gate.store.calls import CallStore, CallTable, Edge
 from pytest_instrcount.gate.store.updating import Update
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCount:
-    """The number of calls of each function in a test, and its limits."""
+    """The calls and resumes of each edge in a test, and its limits."""
 
     table: CallTable
     limit: Limit
     memory_limit: Limit | None = None
     #: ceilings that were passed: pattern, ceiling, calls
     too_many: tuple[tuple[str, int, int], ...] = ()
-    #: functions that were called differently often in two repetitions
-    varying: tuple[str, ...] = ()
-    #: the calls as an indented tree
-    branches: tuple[str, ...] = ()
+    #: warnings about ceilings that hold nothing back
+    idle: tuple[str, ...] = ()
+    #: edges that were used differently often in two repetitions
+    varying: tuple[Edge, ...] = ()
 
 
 @dataclass(slots=True)
@@ -57,7 +57,6 @@ class CallRulings:
         updating = self.policy.update is not None
         stored = self._read[nodeid] = self.store.read(nodeid, updating=updating)
         result = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
-        result = replace(result, branches=count.branches)
         if result.verdict is Verdict.incomparable:
             result = replace(result, cause=cause_of(result.differences))
         self._tables[nodeid] = count.table
@@ -77,7 +76,10 @@ class CallRulings:
         for nodeid, table in self._tables.items():
             result = self.results[nodeid]
             known = result.baseline_calls is not None
-            if not result.too_many and self.policy.writes(result, known=known):
+            # of what is the same under other names, the names are stored
+            renamed = self.policy.update == "changed" and result.renamed and not result.edges
+            writes = renamed or self.policy.writes(result, known=known)
+            if writes and not result.too_many:
                 update.begin()
                 written = self.store.write(table, update.add)
                 read = self._read[nodeid]

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
-from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.records import TestResult
 
 Result = TypeVar("Result", TestResult, CallsResult)
 UpdatePolicy: TypeAlias = Literal["changed", "all", "missing", "failing"]

@@ -12,6 +12,7 @@ from pytest_instrcount.counts.measurement import Measurement, per_call
 from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.cause import Cause, cause_of
 from pytest_instrcount.gate.compare import (
     Comparison,
@@ -175,50 +176,6 @@ def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
         detects=known.detects,
         floor=known.floor,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CallChange:
-    """A function that was called more or less often than before."""
-
-    name: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True, slots=True)
-class CallsResult:
-    """The call counts of one traced test, and their verdict."""
-
-    #: pytest's id of the test
-    nodeid: str
-    verdict: Verdict
-    #: all calls now; None unless measured
-    calls: int | None
-    #: all calls in the baseline; None without a readable one
-    baseline_calls: int | None
-    limit: Limit
-    #: growth of all calls as a fraction; None where there is nothing to compare
-    delta: Fraction | None = None
-    #: functions whose number of calls changed, the largest change first
-    changes: tuple[CallChange, ...] = ()
-    #: facts of the environment that differ from the baseline's
-    differences: tuple[Difference, ...] = ()
-    #: ceilings that were passed: pattern, ceiling, calls
-    too_many: tuple[tuple[str, int, int], ...] = ()
-    #: ranges that hold more memory than is allowed, in bytes
-    memory: tuple[CallChange, ...] = ()
-    memory_limit: Limit | None = None
-    #: functions that were called differently often in two repetitions
-    varying: tuple[str, ...] = ()
-    #: the calls as an indented tree
-    branches: tuple[str, ...] = ()
-    #: whether this run stored the table
-    written: bool = False
-    #: why there is none
-    reason: str = ""
-    #: as of a `TestResult`
-    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)

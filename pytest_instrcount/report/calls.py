@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
+from pytest_instrcount.gate.call_records import CallChange, CallsResult
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.records import ACCEPTABLE, CallsResult
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import ACCEPTABLE
+from pytest_instrcount.gate.store.calls import Edge
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.report.branches import edge_name, render_branches
 from pytest_instrcount.report.causes import ways_out, what_became
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import count, count_verdicts, cut_right, percent, short_name
@@ -15,7 +21,7 @@ from pytest_instrcount.report.words import count, count_verdicts, cut_right, per
 _HEADERS = ("test", "calls before", "now", "delta", "limit")
 _MOST_CHANGES = 10
 _MOST_CAUSES = 3
-_MOST_BRANCHES = 12
+_MOST_RENAMED = 5
 
 
 def render_calls(results: Sequence[CallsResult], verbosity: int, width: int) -> list[str]:
@@ -28,6 +34,9 @@ def render_calls(results: Sequence[CallsResult], verbosity: int, width: int) -> 
         return []
     shown = [each for each in results if verbosity > 0 or each.verdict is not Verdict.unchanged]
     lines = fit_table(_HEADERS, [_cells(each) for each in shown], width)
+    for each in results:
+        if each.verdict is Verdict.unchanged:
+            lines += [f"{short_name(each.nodeid)}: {line}" for line in _renamed_lines(each)]
     totals = count_verdicts(each.verdict for each in results)
     return [*lines, f"instrcount, calls: {totals}"]
 
@@ -36,13 +45,24 @@ def _cells(result: CallsResult) -> tuple[str, ...]:
     delta = str(result.verdict)
     if result.delta is not None:
         delta = percent(result.delta, beyond=result.limit.relative)
+        if result.edges and not result.delta:
+            delta += ", parts differ"
     return (
         result.nodeid,
         count(result.baseline_calls),
         count(result.calls),
         delta,
-        str(result.limit),
+        calls_limit(result.limit),
     )
+
+
+def calls_limit(limit: Limit) -> str:
+    """A limit of calls, as people read it.
+
+    >>> calls_limit(Limit(None, 5))
+    '+5 calls'
+    """
+    return str(limit).replace(" ir", " calls")
 
 
 def render_calls_failure(result: CallsResult, update_command: str, width: int = 80) -> list[str]:
@@ -71,9 +91,18 @@ def _what(result: CallsResult) -> str:
         return f"{printable(pattern)} was called {calls} times, at most {most} allowed"
     if result.memory and not any(change.after > change.before for change in result.changes):
         return _memory_lines(result)[0]
+    return _what_changed(result)
+
+
+def _what_changed(result: CallsResult) -> str:
+    limit = f"limit {calls_limit(result.limit)}"
+    if result.baseline_calls == result.calls:
+        return f"{count(result.calls)} calls: the sum is the same, its parts are not ({limit})"
     delta = "new" if result.delta is None else percent(result.delta, beyond=result.limit.relative)
     numbers = f"{count(result.baseline_calls)} -> {count(result.calls)} calls"
-    return f"{numbers} ({delta}, limit {result.limit})"
+    within = not result.limit.exceeded(result.baseline_calls or 0, 1, result.calls or 0, 1)
+    parts = ": parts of the sum grew" if within and result.verdict is Verdict.regressed else ""
+    return f"{numbers} ({delta}, {limit}){parts}"
 
 
 def _why(result: CallsResult, width: int) -> list[str]:
@@ -84,18 +113,47 @@ def _why(result: CallsResult, width: int) -> list[str]:
     ]
     lines += _memory_lines(result)
     lines += [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
-    lines += [cut_right(f"{name} varies", width) for name in result.varying[:_MOST_CHANGES]]
-    for change in result.changes[:_MOST_CHANGES]:
-        line = f"{change.after - change.before:+} calls  {change.before} -> {change.after}"
-        lines.append(cut_right(f"{line}  {change.name}", width))
-    if len(result.changes) > _MOST_CHANGES:
-        lines.append(f"and {len(result.changes) - _MOST_CHANGES} more")
-    grown = [change.name for change in result.changes if change.after > change.before]
-    patterns = [pattern for pattern, _, _ in result.too_many]
-    branch = branch_of(result.branches, [*patterns, *grown])
-    if branch:
-        lines += ["where it is called:", *(cut_right(f"  {line}", width) for line in branch)]
+    varying = map(edge_name, result.varying[:_MOST_CHANGES])
+    lines += [cut_right(f"{name} varies", width) for name in varying]
+    if result.varying:
+        ignore = f"ignore=[{json.dumps(result.varying[0][1])}]"
+        lines.append(f"fix: call it equally often, or @pytest.mark.trace_profile({ignore})")
+    return lines + _changed_lines(result, width)
+
+
+def _changed_lines(result: CallsResult, width: int) -> list[str]:
+    """The functions that changed, and the branches that they are on."""
+    changes = [*_changes(result.changes, "calls"), *_changes(result.resumed, "resumes")]
+    lines = [cut_right(line, width) for line in changes[:_MOST_CHANGES]]
+    if len(changes) > _MOST_CHANGES:
+        lines.append(f"and {len(changes) - _MOST_CHANGES} more")
+    lines += [cut_right(line, width) for line in _renamed_lines(result)]
+    wanted = [change.edge for change in result.edges[:_MOST_CHANGES]] or _too_often(result)
+    if wanted:
+        before = result.before if result.edges else result.now
+        lines += render_branches(before, result.now, wanted, width)
     return lines
+
+
+def _changes(changes: Sequence[CallChange], what: str) -> list[str]:
+    return [
+        f"{each.after - each.before:+} {what}  {each.before} -> {each.after}  {each.name}"
+        for each in changes
+    ]
+
+
+def _renamed_lines(result: CallsResult) -> list[str]:
+    lines = [printable(f"renamed: {old} -> {new}") for old, new in result.renamed[:_MOST_RENAMED]]
+    more = len(result.renamed) - _MOST_RENAMED
+    return [*lines, f"renamed: {more} more"] if more > 0 else lines
+
+
+def _too_often(result: CallsResult) -> list[Edge]:
+    """Edges to the functions whose ceilings were passed."""
+    patterns = [pattern.replace(":", ".") for pattern, _, _ in result.too_many]
+    edges = sorted(result.now)
+    found = [e for e in edges if any(fnmatchcase(e[1].replace(":", "."), p) for p in patterns)]
+    return found[:_MOST_CHANGES]
 
 
 def explain_by_calls(result: CallsResult) -> tuple[str, ...]:
@@ -107,11 +165,8 @@ def explain_by_calls(result: CallsResult) -> tuple[str, ...]:
     """
     if not result.changes:
         return ()
-    changes = [
-        f"  {change.after - change.before:+} calls  {change.before} -> {change.after}  {change.name}"
-        for change in result.changes[:_MOST_CAUSES]
-    ]
-    return ("of the calls that its body makes:", *changes)
+    changes = _changes(result.changes[:_MOST_CAUSES], "calls")
+    return ("of the calls that its body makes:", *(f"  {line}" for line in changes))
 
 
 def _memory_lines(result: CallsResult) -> list[str]:
@@ -122,30 +177,3 @@ def _memory_lines(result: CallsResult) -> list[str]:
         numbers = f"{count(change.before)} -> {count(change.after)} bytes"
         lines.append(printable(f"{change.name}: {numbers} ({delta}, limit {result.memory_limit})"))
     return lines
-
-
-def branch_of(tree: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The lines of an indented tree that name the first of the functions, with their callers.
-
-    >>> branch_of(["a.f", "  a.g", "  b.h", "    a.g"], ["a:g"])
-    ['a.f', '  a.g', '  b.h', '    a.g']
-    """
-    for name in names:
-        wanted = name.partition("#")[0].replace(":", ".")
-        kept: list[int] = []
-        for number, line in enumerate(tree):
-            if line.split()[:1] != [wanted] or len(kept) >= _MOST_BRANCHES:
-                continue
-            callers, depth = [number], _depth(line)
-            for above in range(number - 1, -1, -1):
-                if _depth(tree[above]) < depth:
-                    callers.append(above)
-                    depth = _depth(tree[above])
-            kept += [each for each in reversed(callers) if each not in kept]
-        if kept:
-            return [tree[number] for number in sorted(kept)]
-    return []
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.cause import MEANINGS, Cause
-from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import named, printable
 
 _MOST_REASONS = 3

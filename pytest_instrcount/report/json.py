@@ -4,7 +4,8 @@ History of the schema:
 1: environment; per test nodeid, verdict, ir, baseline_ir, delta, limit
 2: also denoised_ir, spread, detects; traces
 3: floor; causes of a change (per test functions, python, explained, work); budgets; against; of benchmarks
-   group and extra_info; cause: why a test was not compared with the baseline that it has; remarks
+   group and extra_info; cause: why a test was not compared with the baseline that it has; remarks;
+   of a trace edges and renamed
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from pytest_instrcount.gate.budget import (
     Unjudged,
     budget_name,
 )
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.records import CallsResult, RunSummary, TestResult
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.report.blame import MOST_CAUSES, explained_by_c
+from pytest_instrcount.report.calls import calls_limit
 from pytest_instrcount.report.trees import place_of, split_name
 
 #: The version that is written.
@@ -62,8 +65,18 @@ def _calls_dict(result: CallsResult) -> dict[str, object]:
         "calls": result.calls,
         "baseline_calls": result.baseline_calls,
         "delta": _number(result.delta),
-        "limit": str(result.limit),
+        "limit": calls_limit(result.limit),
         "changes": {each.name: [each.before, each.after] for each in result.changes},
+        "edges": [
+            {
+                "caller": each.caller,
+                "function": each.callee,
+                "calls": list(each.calls),
+                "resumes": list(each.resumes),
+            }
+            for each in result.edges[:MOST_FUNCTIONS]
+        ],
+        "renamed": dict(result.renamed),
     }
 
 

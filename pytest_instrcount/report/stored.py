@@ -11,6 +11,7 @@ from pytest_instrcount.counts.python.tree import CallTree, Path
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.report.branches import edge_name
 from pytest_instrcount.report.words import (
     IR,
     UNIT_FACT,
@@ -136,12 +137,14 @@ def _paths(tree: CallTree, above: Path) -> Iterator[Path]:
 
 
 def render_table_of_calls(table: CallTable, width: int = 80) -> list[str]:
-    """The lines of a table of calls, most calls first."""
+    """The lines of a table of calls, most calls first: calls, caller and function, resumes."""
     lines = [printable(table.nodeid), f"  {count(table.total)} calls"]
-    most = sorted(table.calls.items(), key=lambda each: (-each[1], each[0]))
-    lines += [cut_right(f"  {number:>9,}  {name}", width) for name, number in most[:MOST_BRANCHES]]
+    most = sorted(table.edges.items(), key=lambda each: (*(-n for n in each[1]), each[0]))
+    for edge, (calls, resumes) in most[:MOST_BRANCHES]:
+        resumed = f" (resumed {resumes:,})" if resumes else ""
+        lines.append(cut_right(f"  {calls:>9,}  {edge_name(edge)}{resumed}", width))
     if len(most) > MOST_BRANCHES:
-        lines.append(f"  and {len(most) - MOST_BRANCHES} functions more")
+        lines.append(f"  and {len(most) - MOST_BRANCHES} more")
     return lines
 
 

@@ -16,12 +16,12 @@ from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.fixtures.trace.ceilings import idle_ceilings
 from pytest_instrcount.fixtures.trace.fixture import passed_ceilings
 from pytest_instrcount.fixtures.trace.hooks import wish_of
+from pytest_instrcount.fixtures.trace.ignore import describe
 from pytest_instrcount.fixtures.trace.settings import TRACE_MARKER, TraceWish
 from pytest_instrcount.gate.call_rulings import TracedCount
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.time_limit import PhaseLimits
-from pytest_instrcount.trace.counts import differing
 
 
 def find_traced(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -92,9 +92,8 @@ class TracedTests:
                 findings.fail_calls(nodeid, self._wishes[nodeid].max_delta, counted)
                 continue
             findings.rule_calls(counted)
-            if not counted.varying:
-                for each in idle_ceilings(counted.table.calls, self._wishes[nodeid]):
-                    findings.note(f"{nodeid}: {each} [max-calls]")
+            for each in counted.idle:
+                findings.note(f"{nodeid}: {each} [max-calls]")
 
     def _counted(self, nodeid: str, answer: Answer | Problem) -> TracedCount | str:
         """The counts, or why there are none."""
@@ -104,15 +103,17 @@ class TracedTests:
             return "\n".join(filter(None, parts))
         if answer["problem"] or not answer["traced"]:
             return answer["problem"] or "it did not pass where it was to be traced"
-        first, second = answer["traced"]["first"], answer["traced"]["second"]
-        wish = self._wishes[nodeid]
+        traced, wish = answer["traced"], self._wishes[nodeid]
+        first, second = ({(a, b): (n, m) for a, b, n, m in traced[k]} for k in ("first", "second"))
+        edges = sorted(first.keys() | second.keys())
+        varying = tuple(edge for edge in edges if first.get(edge) != second.get(edge))
         return TracedCount(
-            CallTable(nodeid, second, trace_facts(wish), answer["traced"]["memory"]),
+            CallTable(nodeid, second, trace_facts(wish), traced["memory"]),
             wish.max_delta,
             wish.max_memory_delta,
-            too_many=passed_ceilings(second, wish),
-            varying=tuple(differing(first, second)),
-            branches=tuple(answer["traced"]["branches"]),
+            too_many=passed_ceilings(traced["calls"], wish),
+            idle=() if varying else idle_ceilings(traced["calls"], wish),
+            varying=varying,
         )
 
     def end(self) -> None:
@@ -129,5 +130,6 @@ def trace_facts(wish: TraceWish) -> dict[str, str]:
         "python": platform.python_version(),
         "tracer": wish.tracer,
         "c_calls": str(wish.c_calls),
+        "ignore": describe(wish.ignore),
         "phases": " ".join(wish.phases) if wish.marked else "-",
     }

@@ -20,6 +20,7 @@ from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.baseline_json import OLDER
 from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.ledger import COMMIT_DIGITS
 from pytest_instrcount.gate.store.names import printable
@@ -108,6 +109,8 @@ class Findings:
         try:
             self.calls.rule(count)
         except InstrcountError as error:
+            if error.slug == OLDER:  # so are all others
+                raise pytest.UsageError(str(error)) from None
             reason = str(error).removeprefix("instrcount: ")
             self.calls.fail(count.table.nodeid, count.limit, reason)
 

@@ -15,9 +15,10 @@ from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.budget import CeilingResult
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.records import CallsResult, TestResult
+from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.shard import Shard

@@ -1,11 +1,12 @@
-"""Calls per function under names that last: what baselines keep."""
+"""Calls per function and per edge under names that last: what baselines keep."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 
-from pytest_instrcount.trace.columns import Columns, Key
+from pytest_instrcount.trace.columns import Columns, Flag, Key
 
 
 def lasting_names(keys: Sequence[Key]) -> tuple[str, ...]:
@@ -37,8 +38,75 @@ def count_calls(columns: Columns) -> dict[str, int]:
     return dict(sorted((name, n) for name, n in zip(lasting_names(columns.keys), sums) if n))
 
 
+_FINALIZER = int(Flag.FINALIZER)
+
+
+class Part(StrEnum):
+    """Whether calls of a function are counted."""
+
+    #: they are
+    own = "own"
+    #: they are not; what it calls is charged to its nearest caller that is counted
+    ignored = "ignored"
+    #: likewise, and what it calls of the standard library is left out with it
+    pool = "pool"
+    #: likewise, but what it calls of the standard library may be what it was given to do
+    jobs = "jobs"
+    #: functions of the standard library: counted, unless a pool calls them
+    library = "library"
+    builtin = "builtin"
+
+
+def count_edges(
+    columns: Columns, part_of: Callable[[Key], Part]
+) -> dict[tuple[str, str], tuple[int, int]]:
+    """Caller ("" if there is none) and callee -> calls and resumes, by name.
+
+    They are summed over all threads, greenlets and tasks.
+    """
+    calls: Counter[tuple[int, int]] = Counter()
+    resumes: Counter[tuple[int, int]] = Counter()
+    for row, caller in _counted(columns, [part_of(key) for key in columns.keys]):
+        edge = caller, columns.key[row]
+        calls[edge] += columns.calls(row)
+        resumes[edge] += columns.resumes(row)
+    names = (*lasting_names(columns.keys), "")  # the last is that of caller -1
+    found = {(names[a], names[b]): (n, resumes[a, b]) for (a, b), n in calls.items()}
+    return {edge: uses for edge, uses in sorted(found.items()) if any(uses)}
+
+
+def _counted(columns: Columns, parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+    """Rows that are counted, each with the key of its nearest caller that is."""
+    #: of each row: the key that calls from it are charged to, and its part
+    owners: list[int] = []
+    played: list[Part] = []
+    for row, (key, parent, flags) in enumerate(zip(columns.key, columns.parent, columns.flags)):
+        # finalizers run wherever memory happens to be freed
+        called = parent >= 0 and (flags & _FINALIZER) <= (columns.flags[parent] & _FINALIZER)
+        caller, above = (owners[parent], played[parent]) if called else (-1, Part.own)
+        part = _part_below(above, parts[key])
+        is_counted = part is Part.own and not flags & Flag.START_FRAME
+        owners.append(key if is_counted else caller)
+        played.append(part)
+        if is_counted:
+            yield row, caller
+
+
+def _part_below(above: Part, part: Part) -> Part:
+    """The part of a function in a call by another one.
+
+    >>> str(_part_below(Part.pool, Part.library)), str(_part_below(Part.jobs, Part.library))
+    ('pool', 'own')
+    """
+    if part not in (Part.library, Part.builtin):
+        return part
+    if above is Part.pool or (above is Part.jobs and part is Part.builtin):
+        return above
+    return Part.own
+
+
 def differing(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Names whose numbers are not the same, with both; of two runs of one body: what varies.
+    """Names whose numbers are not the same, with both.
 
     >>> differing({"m:f": 1, "m:g": 2}, {"m:f": 1, "m:h": 2})
     {'m:g': (2, 0), 'm:h': (0, 2)}

@@ -109,8 +109,8 @@ class FakeValgrind:
     altered: dict[str, Message] = field(default_factory=dict)
     #: modules that every test has imported
     modules: list[str] = field(default_factory=list)
-    #: call counts of a traced test, of two repetitions if they differ
-    traced: dict[str, dict[str, int] | tuple[dict[str, int], dict[str, int]]] = field(
+    #: calls of a traced test, of two repetitions if they differ; see `traced_rows`
+    traced: dict[str, dict[str, Any] | tuple[dict[str, Any], dict[str, Any]]] = field(
         default_factory=dict
     )
     #: what a test is made of by Python function: names joined by ";" -> own instructions and calls,
@@ -400,11 +400,14 @@ class TestChild:
             return {"rows": rows}
         found = self._valgrind.traced.get(self._item.name, {"test_it:f": 3})
         first, second = found if isinstance(found, tuple) else (found, found)
+        rows = traced_rows(second)
         return {
-            "first": first,
-            "second": second,
+            "first": traced_rows(first),
+            "second": rows,
+            "calls": {
+                callee: sum(row[2] for row in rows if row[1] == callee) for _, callee, *_ in rows
+            },
             "memory": {"load": 2000},
-            "branches": ["test_it.test_a  1", "  test_it.f  3"],
         }
 
     def _names(self) -> list[str]:
@@ -455,6 +458,20 @@ class TestChild:
             write_dump(stem.with_name(f"{stem.name}.1"), counted, calls),
             write_dump(stem.with_name(f"{stem.name}.2"), SWITCH, calls),
         ]
+
+
+def traced_rows(calls: Mapping[str, Any]) -> list[list[Any]]:
+    """Rows of edges from "function" or "caller -> function": calls, or calls and resumes.
+
+    >>> traced_rows({"m:f": 1, "m:f -> m:g": (1, 3)})
+    [['', 'm:f', 1, 0], ['m:f', 'm:g', 1, 3]]
+    """
+    rows = []
+    for name, uses in calls.items():
+        caller, _, callee = name.rpartition(" -> ")
+        numbers = uses if isinstance(uses, tuple) else (uses, 0)
+        rows.append([caller, callee, *numbers])
+    return rows
 
 
 def _is_by_python(setup: ZygoteSetup) -> bool:

@@ -485,7 +485,8 @@ NOT_OURS = re.compile(
 )
 #: What is no word of a message: numbers, paths, names of functions, signs.
 _OTHER = re.compile(
-    r"\s{2,}|[\w.]+ \S+\.py:\d+(?=,| calls)|\S+\.py:\d+ \S+|\S*[\d_./\\=`\[\]{}\"…^|]\S*|->|[+%:;,()-]+"
+    r"\s{2,}|[\w.]+ \S+\.py:\d+(?=,| calls)|\S+\.py:\d+ \S+|\w+:\w\S*|"
+    r"\S*[\d_./\\=`\[\]{}\"…^|]\S*|->|[+%:;,()-]+"
 )
 
 

@@ -106,34 +106,6 @@ def test_a_failure_names_the_objects(project: Project) -> None:
     )
 
 
-def test_what_is_measured_has_them_too(project: Project) -> None:
-    """Both repetitions are traced with them; counts do not depend on them."""
-    project.write(
-        """
-        import json
-        import pytest
-        from models import Model
-        from pytest_instrcount.fixtures.trace.hooks import trace_twice
-
-        class Repeats:
-            def trace_phases(self, trace, wish):
-                with trace:
-                    Model().fit(1) + Model().fit(2)
-
-        @pytest.mark.trace_profile(phases="teardown")
-        def test_a(request):
-            print(json.dumps(trace_twice(request.node, Repeats())))
-        """,
-        models=MODELS,
-    )
-    counts = '{"models:Model.fit": 2, "models:Model.score": 2}'
-    project.run("-s").stdout.fnmatch_lines([f'*"first": {counts}, "second": {counts}*fit  2"*'])
-    ini(project, "models.Model")
-    project.run("-s").stdout.fnmatch_lines(
-        [f'*"first": {counts}, "second": {counts}*fit [[]Model #0]  1"*fit [[]Model #1]  1"*']
-    )
-
-
 @pytest.mark.parametrize("args", [(), ("--instrcount",)])
 def test_names_of_nothing(project: Project, args: tuple[str, ...]) -> None:
     """All are told at once, with what to type, before any test runs."""

@@ -6,6 +6,8 @@ import json
 import signal
 import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,12 @@ BODY = """
         for n in range(3):
             helper(n)
     """
+
+#: Of a traced test, as `traced_rows` reads them.
+CALLS = {"test_it:test_a": 1, "test_it:test_a -> test_it:helper": 3}
+
+OLDER = Path(__file__).parents[1] / "data/calls1.json"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
 
 
 # --- without --instrcount -------------------------------------------------------------------------
@@ -266,6 +274,7 @@ def test_traces_are_written(project: Project) -> None:
         ("phases='teardwon'", "write some of setup, call, teardown"),
         ("max_calls={'f': -1}", 'write {"module:function": 3}'),
         ("max_delta='x'", "is not a limit"),
+        ("ignore=3", 'write ["logging.*"]'),
         ("max_memory_delta='1%'", "needs tracer='legacy'"),
     ],
 )
@@ -314,7 +323,7 @@ def test_wrong_backend(project: Project) -> None:
 def traced(project: Project) -> Project:
     """A traced test with a baseline."""
     project.write(BODY)
-    project.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 3}
+    project.valgrind.traced["test_a"] = CALLS
     project.update().stdout.fnmatch_lines(
         ["instrcount, calls: 1 new", "instrcount: 1 baseline written"]
     )
@@ -322,9 +331,13 @@ def traced(project: Project) -> Project:
 
 
 def test_stored_and_unchanged(traced: Project) -> None:
-    """Call counts lie beside the baselines; the second update writes nothing."""
+    """Call counts lie beside the baselines, a line for each edge; the second update writes nothing."""
     (path,) = traced.path.glob("instrcount_baselines/**/*.calls.json")
-    assert json.loads(path.read_text())["calls"] == {"test_it:test_a": 1, "test_it:helper": 3}
+    assert path.read_text().splitlines()[1:4] == [
+        ' "calls": [',
+        '  ["", "test_it:test_a", 1],',
+        '  ["test_it:test_a", "test_it:helper", 3]',
+    ]
     result = traced.measure("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
@@ -337,17 +350,17 @@ def test_stored_and_unchanged(traced: Project) -> None:
 
 
 def test_one_call_more_regresses(traced: Project) -> None:
-    """No growth is allowed unless the marker says so; the failure names the function and its callers."""
-    traced.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:f": 1, "test_it:helper": 3}
+    """No growth is allowed unless the marker says so; the failure shows the branches side by side."""
+    traced.valgrind.traced["test_a"] = {**CALLS, "test_it:test_a -> test_it:f": 1}
     result = traced.measure()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
             "test_a: 4 -> 5 calls (+25 %, limit +0 %)",
             "  +1 calls  0 -> 1  test_it:f",
-            "  where it is called:",
-            "    test_it.test_a  1",
-            "      test_it.f  3",
+            "  before                                  now",
+            "  test_it:test_a  1                       test_it:test_a  1",
+            "                                        >   test_it:f  1",
             "  accept: pytest --instrcount-update-baseline test_it.py::test_a",
             "instrcount, calls: 1 regressed",
         ]
@@ -440,6 +453,136 @@ def test_fewer_calls_are_improved(traced: Project) -> None:
     traced.measure("--instrcount-improved=fail").assert_outcomes(passed=1, failed=1)
 
 
+TEST = "test_it:test_a"
+
+
+def measured_again(traced: Project, first: dict[str, Any], then: dict[str, Any]) -> Any:
+    """The result of a run that calls other things than the one that was stored."""
+    head = {TEST: 1}
+    traced.valgrind.traced["test_a"] = head | {f"{TEST} -> {name}": n for name, n in first.items()}
+    traced.update()
+    traced.valgrind.traced["test_a"] = head | {f"{TEST} -> {name}": n for name, n in then.items()}
+    return traced.measure()
+
+
+def test_equal_sums_of_different_parts_regress(traced: Project) -> None:
+    """A function that is called more often is not made up for by one that is called less."""
+    result = measured_again(
+        traced,
+        {"db:DB.execute": 1, "test_it:helper": 10},
+        {"db:DB.execute": 10, "test_it:helper": 1},
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_a: 12 calls: the sum is the same, its parts are not (limit +0 %)",
+            "  +9 calls  1 -> 10  db:DB.execute",
+            "  -9 calls  10 -> 1  test_it:helper",
+            "  before                                  now",
+            "  test_it:test_a  1                       test_it:test_a  1",
+            "    db:DB.execute  1                    |   db:DB.execute  10",
+            "    test_it:helper  10                  |   test_it:helper  1",
+            "  accept: pytest *",
+            "test_it.py::test_a * 12 * 12 * 0 %, parts differ * +0 %",
+        ]
+    )
+
+
+def test_fewer_calls_in_all_and_one_that_grew(traced: Project) -> None:
+    """That one fails the test."""
+    result = measured_again(traced, {"db:f": 1, "db:g": 10}, {"db:f": 2, "db:g": 1})
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["test_a: 12 -> 4 calls (-66.7 %, limit +0 %): parts of the sum grew"]
+    )
+
+
+def test_a_call_by_another_caller_regresses(traced: Project) -> None:
+    """Each function is called as often as before."""
+    traced.valgrind.traced["test_a"] = {"a": 1, "b": 1, "a -> f": 1}
+    traced.update()
+    traced.valgrind.traced["test_a"] = {"a": 1, "b": 1, "b -> f": 1}
+    traced.measure().stdout.fnmatch_lines(
+        [
+            "test_a: 3 calls: the sum is the same, its parts are not (limit +0 %)",
+            "  a  1                                    a  1",
+            "    f  1                                <",
+            "  b  1                                    b  1",
+            "                                        >   f  1",
+        ]
+    )
+
+
+def test_more_resumes_regress(traced: Project) -> None:
+    """Of a generator that is called as often."""
+    result = measured_again(traced, {"m:gen": (1, 3)}, {"m:gen": (1, 453)})
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_a: 2 calls: the sum is the same, its parts are not (limit +0 %)",
+            "  +450 resumes  3 -> 453  m:gen",
+            "    m:gen  1 (resumed 3)                |   m:gen  1 (resumed 453)",
+        ]
+    )
+
+
+def test_a_renamed_function_is_said_and_no_change(traced: Project) -> None:
+    """Below the table; an update stores the new name."""
+    result = measured_again(traced, {"m:f": 3}, {"m:g": 3})
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["test_a: renamed: m:f -> m:g", "instrcount, calls: 1 unchanged"])
+    traced.update().stdout.fnmatch_lines(["instrcount: 1 baseline written"])
+    assert "renamed:" not in traced.measure().stdout.str()
+
+
+@pytest.mark.parametrize(("given", "failed"), [("9%", 1), ("10%", 0), ("1", 0), ("0", 1)])
+@pytest.mark.parametrize("where", ["option", "ini", "marker"])
+def test_tolerance(traced: Project, where: str, given: str, failed: int) -> None:
+    """Of the sum, of each function and of each edge; a marker wins over the option."""
+    if where == "ini":
+        traced.pytester.makeini(f"[pytest]\ninstrcount_trace_tolerance = {given}\n")
+    if where == "marker":
+        traced.write(BODY.replace("trace_profile", f"trace_profile(max_delta={given!r})"))
+    traced.valgrind.traced["test_a"] = {TEST: 10}
+    traced.update()
+    traced.valgrind.traced["test_a"] = {TEST: 11}
+    option = {"option": given, "marker": "0"}.get(where)
+    result = traced.measure(*([f"--instrcount-trace-tolerance={option}"] if option else ()))
+    result.assert_outcomes(passed=1, failed=failed)
+    if given == "0":
+        result.stdout.fnmatch_lines(["test_a: 10 -> 11 calls (+10 %, limit +0 calls)"])
+
+
+def test_a_wrong_tolerance(traced: Project) -> None:
+    result = traced.measure("--instrcount-trace-tolerance=much")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "instrcount_trace_tolerance = 'much': " in result.stderr.str()
+
+
+def test_other_patterns_to_ignore_are_not_compared(traced: Project) -> None:
+    """The numbers are of different things."""
+    traced.write(BODY.replace("trace_profile", "trace_profile(ignore=['logging.*'])"))
+    result = traced.measure("--instrcount-incomparable=fail")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["  ignore: pools -> pools logging.*"])
+
+
+def test_tables_of_an_older_format_are_refused_once(traced: Project) -> None:
+    """One line for all of them, with the command that makes them anew."""
+    traced.write(f"{BODY}\n    test_b = test_a\n")
+    for path in traced.path.glob("instrcount_baselines/**/*.calls.json"):
+        path.write_bytes(OLDER.read_bytes())
+    result = traced.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = f"{result.stdout}\n{result.stderr}"
+    assert text.count("[baseline-older]") == 1
+    assert "INTERNALERROR" not in text
+    lines = text[text.index("instrcount: the baselines in ") :].splitlines()
+    assert lines[0].endswith("(schema 1, this release reads 2) [baseline-older]")
+    assert lines[1] == "  fix: pytest --instrcount-update-baseline    (measures all of them again)"
+    traced.update().stdout.fnmatch_lines(["instrcount: 2 baselines written"])
+
+
 def test_memory(project: Project) -> None:
     """What ranges hold is gated by max_memory_delta."""
     project.write(
@@ -461,7 +604,11 @@ def test_not_deterministic(traced: Project) -> None:
     result = traced.measure()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["test_a: traced twice, and the calls differ [[]nondeterministic]", "  test_it:f varies"]
+        [
+            "test_a: traced twice, and the calls differ [[]nondeterministic]",
+            "  test_it:f varies",
+            '  fix: call it equally often, or @pytest.mark.trace_profile(ignore=[[]"test_it:f"[]])',
+        ]
     )
 
 
@@ -538,8 +685,9 @@ def test_a_trace_within_what_is_counted_is_refused(project: Project) -> None:
 
 def test_report(traced: Project) -> None:
     """The JSON report has them in a list of their own."""
-    traced.valgrind.traced["test_a"] = {"test_it:test_a": 1, "test_it:helper": 5}
-    assert traced.report()["traces"] == [
+    traced.valgrind.traced["test_a"] = {**CALLS, "test_it:test_a -> test_it:helper": 5}
+    (found,) = traced.report()["traces"]
+    assert [found] == [
         {
             "nodeid": "test_it.py::test_a",
             "verdict": "regressed",
@@ -549,8 +697,21 @@ def test_report(traced: Project) -> None:
             "delta": 0.5,
             "limit": "+0 %",
             "changes": {"test_it:helper": [3, 5]},
+            "edges": [
+                {
+                    "caller": "test_it:test_a",
+                    "function": "test_it:helper",
+                    "calls": [3, 5],
+                    "resumes": [0, 0],
+                }
+            ],
+            "renamed": {},
         }
     ]
+    item = json.loads(SCHEMA.read_text())["properties"]["traces"]["items"]
+    assert item["required"] == list(item["properties"]) == list(found)
+    edge = item["properties"]["edges"]["items"]
+    assert edge["required"] == list(edge["properties"]) == list(found["edges"][0])
 
 
 def test_stale_and_pruned(traced: Project) -> None:

@@ -172,6 +172,7 @@ _ITS_OWN = {
     "start",
     "stop",
     "traces",
+    "edges",
     "ranges",
     "memory",
     "branches",

@@ -42,7 +42,7 @@ ID = "tests/test_x.py::test_a"
 BASELINE = Baseline(
     ID, 100, 1, 20, "fork", {"a.c:f": Row(100, 1)}, {}, {}, inclusive={"a.c:f": 100}
 )
-TABLE = CallTable(ID, {"m:f": 2}, {})
+TABLE = CallTable(ID, {("", "m:f"): (2, 0)}, {})
 
 
 @pytest.fixture

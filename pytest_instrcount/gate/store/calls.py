@@ -1,34 +1,55 @@
-"""Tables of calls as files: how often each function was called in the body of a traced test."""
+"""Tables of calls as files: how often each function called each other in the body of a traced test.
+
+History of the schema:
+1: calls of each function
+2: calls and resumes of each edge; an older file is refused, and replaced by an update
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Store
-from pytest_instrcount.gate.store.baseline_json import CONFLICT, check_text, damaged
+from pytest_instrcount.gate.store.baseline_json import CONFLICT, OLDER, check_text, damaged
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, printable, remeasure, shown_path
 from pytest_instrcount.gate.store.textfile import Put, read_text, write_data
-from pytest_instrcount.gate.store.values import Invalid, counts_of, object_of, text_of, texts_of
+from pytest_instrcount.gate.store.values import (
+    Invalid,
+    count_of,
+    counts_of,
+    list_of,
+    object_of,
+    text_of,
+    texts_of,
+)
 from pytest_instrcount.host.files import replace_file
 
-#: The version of the files that is written.
-SCHEMA = 1
+#: Caller and callee as ``module:qualname``; the caller is "" where nobody called in the trace.
+Edge: TypeAlias = tuple[str, str]
+#: Calls, and resumes of a generator or coroutine.
+Uses: TypeAlias = tuple[int, int]
+Edges: TypeAlias = Mapping[Edge, Uses]
+
+#: The only version that is read and written.
+SCHEMA = 2
 
 _KEYS = frozenset(("schema", "nodeid", "environment", "calls", "memory"))
 
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """The number of calls of each function in the body of a test."""
+    """The number of calls of each function in the body of a test, by caller."""
 
     #: pytest's id of the test
     nodeid: str
-    #: ``module:qualname`` -> calls, without line numbers and paths
-    calls: Mapping[str, int]
+    #: without line numbers and paths
+    edges: Edges
     #: fact -> value; tables are comparable only where all of them are the same
     environment: Mapping[str, str]
     #: range of the legacy tracer -> most bytes in use within it, where that was recorded
@@ -37,7 +58,23 @@ class CallTable:
     @property
     def total(self) -> int:
         """All calls."""
-        return sum(self.calls.values())
+        return sum(calls for calls, _ in self.edges.values())
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """Function -> calls, whoever called it."""
+        return self._by_function(0)
+
+    @property
+    def resumes(self) -> dict[str, int]:
+        """Generator or coroutine -> resumes, whoever resumed it."""
+        return self._by_function(1)
+
+    def _by_function(self, kind: int) -> dict[str, int]:
+        sums: Counter[str] = Counter()
+        for (_, callee), uses in self.edges.items():
+            sums[callee] += uses[kind]
+        return dict(sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +92,7 @@ class CallStore:
         return self.store.path(nodeid).with_suffix(CALLS_SUFFIX)
 
     def read(self, nodeid: str, *, updating: bool = False) -> CallTable | None:
-        """The table of a test, None if there is none; to an update, none that git could not merge.
+        """The table of a test, None if there is none; to an update, none that it is to replace.
 
         Raises InstrcountError as for baselines.
         """
@@ -64,7 +101,7 @@ class CallStore:
         try:
             return None if text is None else parse_calls(text, path, nodeid)
         except InstrcountError as error:
-            if updating and error.slug == CONFLICT:
+            if updating and error.slug in (OLDER, CONFLICT):
                 return None
             raise
 
@@ -89,10 +126,10 @@ class CallStore:
 
 
 def render_calls(table: CallTable) -> str:
-    """The JSON text of a table: a line for each function, sorted, so that a diff reads well."""
-    calls = [f"  {json.dumps(name)}: {table.calls[name]}" for name in sorted(table.calls)]
+    """The JSON text of a table: a line for each edge, sorted, so that a diff reads well."""
+    calls = ["  " + json.dumps(_row(edge, *uses)) for edge, uses in sorted(table.edges.items())]
     lines = [
-        '{\n "calls": {' + ("\n" + ",\n".join(calls) + "\n " if calls else "") + "}",
+        '{\n "calls": [' + ("\n" + ",\n".join(calls) + "\n " if calls else "") + "]",
         f' "environment": {json.dumps(dict(sorted(table.environment.items())))}',
         f' "memory": {json.dumps(dict(sorted(table.memory.items())))}',
         f' "nodeid": {json.dumps(table.nodeid)}',
@@ -101,21 +138,25 @@ def render_calls(table: CallTable) -> str:
     return ",\n".join(lines)
 
 
+def _row(edge: Edge, calls: int, resumes: int) -> list[str | int]:
+    return [*edge, calls, resumes] if resumes else [*edge, calls]
+
+
 def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
     """Read the JSON text of a table; ``path`` is only named in errors.
 
-    Raises InstrcountError "baseline-conflict", "baseline-newer", "baseline-damaged", or
-    "baseline-mismatch" if it is not the table of the test ``nodeid``.
+    Raises InstrcountError "baseline-conflict", "baseline-older", "baseline-newer", "baseline-damaged",
+    or "baseline-mismatch" if it is not the table of the test ``nodeid``.
     """
     test = nodeid or ""
-    found = check_text(text, path, SCHEMA, test)
+    found = check_text(text, path, SCHEMA, test, oldest=SCHEMA)
     try:
         known = object_of(found, "it", _KEYS)
         owner, facts = (
             text_of(known["nodeid"], "nodeid"),
             texts_of(known["environment"], "environment"),
         )
-        calls, memory = (counts_of(known[key], key) for key in ("calls", "memory"))
+        edges, memory = _edges(known["calls"]), counts_of(known["memory"], "memory")
     except Invalid as error:
         raise damaged(path, printable(str(error)[:200]), test) from None
     if nodeid is not None and owner != nodeid:
@@ -125,4 +166,19 @@ def parse_calls(text: str, path: Path, nodeid: str | None = None) -> CallTable:
             f"not of {printable(nodeid)[:200]}",
             remeasure(path, test),
         )
-    return CallTable(owner, calls, facts, memory)
+    return CallTable(owner, edges, facts, memory)
+
+
+def _edges(found: object) -> dict[Edge, Uses]:
+    edges: dict[Edge, Uses] = {}
+    for row in list_of(found, "calls"):
+        entries = list_of(row, "calls: an edge", 4)
+        if len(entries) < 3:
+            raise Invalid("calls: an edge is not caller, function and calls")
+        caller, callee, *counts = entries
+        edge = text_of(caller, "calls: a caller"), text_of(callee, "calls: a function")
+        if edge in edges:
+            raise Invalid("calls: an edge is there twice")
+        calls, resumes = (count_of(each, "calls: a count") for each in (*counts, 0)[:2])
+        edges[edge] = calls, resumes
+    return edges
