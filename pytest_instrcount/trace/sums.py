@@ -6,7 +6,10 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pytest_instrcount.trace.columns import Flag
 from pytest_instrcount.trace.timeline import ASYNC, Timeline, column
+
+_PYTEST = ("_pytest.", "pluggy.")
 
 
 class Children:
@@ -76,6 +79,40 @@ def self_memory(timeline: Timeline) -> dict[int, int]:
             if above >= 0:
                 own[above] -= measured[row]
     return own
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows that tables list, and those of them that ran in no other such row."""
+
+    listed: bytearray
+    top: bytearray
+
+
+def list_rows(timeline: Timeline) -> Listing:
+    """All rows but those on the stack before; and but pytest's, if it was there: it is not the subject.
+
+    >>> from pytest_instrcount.trace.timeline import Label
+    >>> rows = map(column, ([-1, 0], [0, 1], [9, 2], [int(Flag.START_FRAME), 0]))
+    >>> labels = Label("_pytest.python.f"), Label("test_it.g")
+    >>> listing = list_rows(Timeline(*rows, labels=labels, label=column([0, 1])))
+    >>> list(listing.listed), list(listing.top)
+    ([0, 1], [0, 1])
+    """
+    before = bytearray(
+        bool(flags & Flag.START_FRAME) and not timeline.calls(row)
+        for row, flags in enumerate(timeline.flags)
+    )
+    of_pytest = [label.name.startswith(_PYTEST) for label in timeline.labels]
+    within_pytest = any(
+        there and of_pytest[timeline.label[row]] for row, there in enumerate(before)
+    )
+    listed, top, below = bytearray(), bytearray(), bytearray()
+    for row, parent in enumerate(timeline.parent):
+        listed.append(not (before[row] or (within_pytest and of_pytest[timeline.label[row]])))
+        below.append(parent >= 0 and (listed[parent] or below[parent]))
+        top.append(listed[row] and not below[row])
+    return Listing(listed, top)
 
 
 @dataclass(slots=True)

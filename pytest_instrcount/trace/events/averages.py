@@ -69,7 +69,7 @@ class AverageList(tuple[FunctionEventAvg, ...], Tabled):
 
 
 def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) -> AverageList:
-    """Sums of the events of each function or range.
+    """Sums of the events of each function or range that tables list.
 
     Those with other shapes of arguments, or other callers in the first ``stack_depth`` frames, are
     summed up apart if asked for. Raises InstrcountError (slug "profile-not-recorded") if the
@@ -85,7 +85,10 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
     # per row whether no other row of its group encloses it
     outermost = bytearray(len(timeline))
     group, stacks = _group(timeline, by_shapes=by_shapes, stack_depth=stack_depth), Stacks()
+    listing = events.listing
     for row, parent in enumerate(timeline.parent):
+        if not listing.listed[row]:
+            continue
         rows = groups[group(row)]
         rows.append(row)
         outermost[row] = bool(timeline.flags[row] & ASYNC) or stacks.enter(
@@ -110,7 +113,7 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
             stack=timeline.stack(first, max(1, stack_depth)) if recorded.stack else (),
             module=detail.module if recorded.modules else "",
             is_async=all(timeline.flags[row] & ASYNC for row in rows),
-            top_level=any(timeline.parent[row] < 0 for row in rows),
+            top_level=any(listing.top[row] for row in rows),
         )
 
     return AverageList(map(sum_of, groups.values()), recorded)

@@ -6,6 +6,7 @@ import os
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import overload
 
@@ -14,7 +15,7 @@ from pytest_instrcount.trace.events.function_event import FunctionEvent, Functio
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
-from pytest_instrcount.trace.sums import Children, self_memory, self_times
+from pytest_instrcount.trace.sums import Children, Listing, list_rows, self_memory, self_times
 from pytest_instrcount.trace.timeline import Recorded, Timeline
 
 
@@ -66,7 +67,7 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
     @property
     def self_cpu_time_total(self) -> float:
         """Time of all events, each nanosecond once, in microseconds."""
-        return sum(self.self_ns) / 1000
+        return self._self_total_ns / 1000
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
@@ -88,8 +89,18 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         """
         return self.key_averages().total_average()
 
-    def _tabled(self) -> tuple[EventList, Recorded, int]:
-        return self, self.timeline.recorded, sum(self.self_ns)
+    def _tabled(self) -> tuple[list[FunctionEvent], Recorded, int]:
+        rows = [event for event in self if self.listing.listed[event.id]]
+        return rows, self.timeline.recorded, self._self_total_ns
+
+    @property
+    def _self_total_ns(self) -> int:
+        return sum(compress(self.self_ns, self.listing.listed))
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The events that tables list, and whose time is in totals."""
+        return list_rows(self.timeline)
 
     @cached_property
     def self_ns(self) -> array[int]:

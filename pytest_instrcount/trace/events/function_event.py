@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pytest_instrcount.trace.columns import Flag
-from pytest_instrcount.trace.sums import Children
+from pytest_instrcount.trace.sums import Children, Listing
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
 
 _NO_DETAIL = Detail()
@@ -26,6 +26,8 @@ class Source(Protocol):
     def self_memory(self) -> Mapping[int, int]: ...
     @property
     def children(self) -> Children: ...
+    @property
+    def listing(self) -> Listing: ...
 
 
 class Interval(NamedTuple):
@@ -170,8 +172,8 @@ class FunctionEvent:
 
     @property
     def top_level(self) -> bool:
-        """True if it ran in no other event."""
-        return self.events.timeline.parent[self.id] < 0
+        """True if it ran in no other event that tables list."""
+        return bool(self.events.listing.top[self.id])
 
     @property
     def cpu_children(self) -> tuple[FunctionEvent, ...]:

@@ -12,7 +12,7 @@ from pytest_instrcount.trace.columns import ReplayStats
 from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.build import build_timeline
 from pytest_instrcount.trace.events.event_list import EventList
-from pytest_instrcount.trace.events.function_event import FunctionEventAvg
+from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.table import Tabled
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.ranges.session import Session
@@ -197,7 +197,7 @@ class profile(Exporter, Tabled):
         """The sum of all events."""
         return self.function_events.total_average()
 
-    def _tabled(self) -> tuple[EventList, Recorded, int]:
+    def _tabled(self) -> tuple[list[FunctionEvent], Recorded, int]:
         return self.function_events._tabled()
 
 
