@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from pytest_instrcount.trace.columns import Columns, Flag, RecognizedObject
 
@@ -31,8 +31,12 @@ class Context:
     started_before: bool
     #: the recognised ``self``, as "Model #0"; "" if there is none
     self_name: str = ""
+    #: of a builtin "builtins"
+    module: str = ""
     calls: int = 0
     resumes: int = 0
+    #: from start to end, of the outermost calls; 0 without a clock
+    ns: int = 0
     #: in the order of their first calls
     children: list[int] = field(default_factory=list)
 
@@ -82,7 +86,8 @@ def merge(columns: Columns) -> ContextTree:
     nodes: list[Context] = []
     roots: dict[int, list[int]] = {MAIN: [], OTHERS: []}
     known: dict[tuple[int, int, bool, str], int] = {}
-    names = [key.name for key in columns.keys]
+    keys = columns.keys
+    names = [key.name for key in keys]
     places: list[int] = []
     objects = columns.objects
     for row, (key, parent, flags) in enumerate(zip(columns.key, columns.parent, columns.flags)):
@@ -97,12 +102,43 @@ def merge(columns: Columns) -> ContextTree:
         if place is None:
             place = _find_recursion(nodes, above, names[key], whose) if not before else -1
             if place < 0:
-                place = _child(nodes, roots, Context(names[key], above, before, whose))
+                module = "builtins" if keys[key].kind == "c" else keys[key].module
+                made = Context(names[key], above, before, whose, module)
+                place = _child(nodes, roots, made)
             known[above, key, before, whose] = place
         places.append(place)
         node = nodes[place]
         node.calls += columns.calls(row)
         node.resumes += columns.resumes(row)
+        if node.parent == above:  # else it is within one that is counted already
+            node.ns += columns.ns(row)
+    return ContextTree(tuple(nodes), tuple(roots[MAIN]), tuple(roots[OTHERS]))
+
+
+def fold_libraries(tree: ContextTree, is_library: Callable[[str], bool]) -> ContextTree:
+    """The tree without what libraries call of libraries; what they call of the user's is theirs.
+
+    >>> names = "test.f", "json.dumps", "json.encode", "app.default"
+    >>> nodes = [Context(each, n - 1, False, "", each[:4], 1) for n, each in enumerate(names)]
+    >>> folded = fold_libraries(ContextTree(tuple(nodes), (0,), ()), "json".__eq__)
+    >>> [(node.name, node.parent) for node in folded.nodes]
+    [('test.f', -1), ('json.dumps', 0), ('app.default', 1)]
+    """
+    nodes: list[Context] = []
+    roots: dict[int, list[int]] = {MAIN: [], OTHERS: []}
+    places: list[int] = []
+    library = [not node.started_before and is_library(node.module) for node in tree.nodes]
+    for number, node in enumerate(tree.nodes):
+        above = places[node.parent] if node.parent >= 0 else node.parent
+        if library[number] and node.parent >= 0 and library[node.parent]:
+            places.append(above)
+            continue
+        bare = replace(node, parent=above, calls=0, resumes=0, ns=0, children=[])
+        place = _child(nodes, roots, bare)
+        places.append(place)
+        nodes[place].calls += node.calls
+        nodes[place].resumes += node.resumes
+        nodes[place].ns += node.ns
     return ContextTree(tuple(nodes), tuple(roots[MAIN]), tuple(roots[OTHERS]))
 
 

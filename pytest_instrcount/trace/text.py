@@ -19,14 +19,17 @@ def matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern.replace(":", "."))
 
 
-def render(tree: ContextTree, *, only: set[int] | None = None, limit: int | None = None) -> str:
+def render(
+    tree: ContextTree, *, only: set[int] | None = None, limit: int | None = None, time: bool = False
+) -> str:
     """Indented lines of "name [object]  calls"; ``only``: contexts to show; ``limit``: how many lines.
 
-    What was on the stack before the trace has no line.
+    What was on the stack before the trace has no line. ``time``: before each its milliseconds and its
+    share of all of the main thread.
     """
     lines: list[str] = []
     left_out = 0
-    for line in _lines(tree, only):
+    for line in _lines(tree, only, _total(tree) if time else None):
         if limit is None or len(lines) < limit or line == _HEADING:
             lines.append(line)
         else:
@@ -36,7 +39,29 @@ def render(tree: ContextTree, *, only: set[int] | None = None, limit: int | None
     return "\n".join(lines)
 
 
-def _lines(tree: ContextTree, only: set[int] | None) -> Iterator[str]:
+def _total(tree: ContextTree) -> int:
+    """Nanoseconds of what began in the trace: in the main thread, or if nothing did there in all."""
+    for roots in (tree.main, tree.others):
+        total, pending = 0, list(roots)
+        for number in pending:
+            node = tree.nodes[number]
+            total += 0 if node.started_before else node.ns
+            pending += node.children if node.started_before else ()
+        if total:
+            return total
+    return 0
+
+
+def _times(ns: int, total: int) -> str:
+    """Columns of a time.
+
+    >>> _times(1_234_567, 10_000_000)
+    '     1.235 ms   12.3 %  '
+    """
+    return f"{ns / 1e6:>10,.3f} ms {100 * ns / total if total else 0:>6.1f} %  "
+
+
+def _lines(tree: ContextTree, only: set[int] | None, total: int | None) -> Iterator[str]:
     pending = [(number, 0) for number in reversed(list(tree.roots()))]
     others = set(tree.others)
     while pending:
@@ -49,6 +74,7 @@ def _lines(tree: ContextTree, only: set[int] | None) -> Iterator[str]:
             continue
         if not node.started_before:
             resumed = f" (resumed {node.resumes})" if node.resumes else ""
-            yield "  " * depth + f"{node.title}  {node.calls}{resumed}"
+            times = "" if total is None else _times(node.ns, total)
+            yield times + "  " * depth + f"{node.title}  {node.calls}{resumed}"
             depth += 1
         pending.extend((child, depth) for child in reversed(node.children))

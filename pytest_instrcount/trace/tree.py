@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_instrcount.trace.columns import Columns, Flag, Key, RecognizedObject, Thread
-from pytest_instrcount.trace.contexts import Context, ContextTree, merge
+from pytest_instrcount.trace.contexts import Context, ContextTree, fold_libraries, merge
 from pytest_instrcount.trace.counts import count_calls
+from pytest_instrcount.trace.library import is_library
 from pytest_instrcount.trace.sums import Children
 from pytest_instrcount.trace.text import matches, render
 
@@ -164,13 +165,17 @@ class Tree:
             self._contexts = merge(self.columns)
         return self._contexts
 
-    def to_text(self) -> str:
+    def to_text(self, *, time: bool = False, libraries: bool = True) -> str:
         """Indented lines of "name  calls", equal calls put together; the same on every machine.
+
+        ``time``: before each its time and the share of the main thread's, where a clock was read.
+        ``libraries=False``: only what your code calls of libraries, not what these call of each other.
 
         Calls of recognised objects are put together by object: "app.Model.fit [Model #0]  2".
         What was on the stack before the trace is cut off.
         """
-        return render(self.contexts)
+        contexts = self.contexts if libraries else fold_libraries(self.contexts, is_library)
+        return render(contexts, time=time and self.columns.clock)
 
     def diff(self, other: Tree) -> list[tuple[str, int, int]]:
         """(path, calls here, calls in the other) of each path that differs, callers first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from types import CodeType
@@ -66,6 +67,41 @@ def test_text_says_resumes() -> None:
         f"{HERE}.test_text_says_resumes.<locals>.<lambda>.<locals>.<genexpr>  1 (resumed 3)"
         in tree.to_text()
     )
+
+
+async def leaves(n: int) -> None:
+    await asyncio.sleep(0)
+    leaf()
+
+
+async def three() -> None:
+    await asyncio.gather(*map(leaves, range(3)))
+
+
+def test_text_folds_libraries() -> None:
+    """What libraries call of libraries; what they call of ours stands below what we have called."""
+    tree = tree_of(lambda: asyncio.run(three()), start_frames=0, c_calls=True)
+    lines = tree.to_text(libraries=False).replace(f"{HERE}.", "").splitlines()
+    assert len(tree.to_text().splitlines()) > 100
+    assert lines[1:] == [
+        "  asyncio.runners.run  1",
+        "    three  1 (resumed 1)",
+        "      asyncio.tasks.gather  1",
+        "    leaves  3 (resumed 3)",
+        "      asyncio.tasks.sleep  3 (resumed 3)",
+        "      leaf  3",
+    ]
+
+
+def test_text_has_times() -> None:
+    """Of the outermost calls, and their share; no columns where no clock was read."""
+    tree = tree_of(body, mode="tree")
+    lines = tree.to_text(time=True).splitlines()
+    assert [line[24:] for line in lines] == tree.to_text().splitlines()
+    times = [float(line[:10].replace(",", "")) for line in lines]
+    assert lines[0][10:24] == " ms  100.0 %  "
+    assert all(0 <= each <= times[0] for each in times)
+    assert tree_of(body).to_text(time=True) == TEXT
 
 
 def test_text_has_nothing_of_this_machine() -> None:
