@@ -163,10 +163,9 @@ def explain_by_calls(result: CallsResult) -> tuple[str, ...]:
     >>> explain_by_calls(CallsResult("t.py::a", Verdict.unchanged, 3, 3, Limit(None, 0)))
     ()
     """
-    if not result.changes:
-        return ()
-    changes = _changes(result.changes[:_MOST_CAUSES], "calls")
-    return ("of the calls that its body makes:", *(f"  {line}" for line in changes))
+    changes = [*_changes(result.changes, "calls"), *_changes(result.resumed, "resumes")]
+    lines = [f"  {line}" for line in changes[:_MOST_CAUSES]]
+    return ("of the calls that its body makes:", *lines) if lines else ()
 
 
 def _memory_lines(result: CallsResult) -> list[str]:
