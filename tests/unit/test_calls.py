@@ -65,7 +65,13 @@ def judged(old: dict[str, Any], new: dict[str, Any], limit: str = "0") -> CallsR
         ("5", {"f": 3}, {"f": 8}, Verdict.unchanged),
         ("5", {"f": 3}, {"f": 9}, Verdict.regressed),
         ("5", {"f": 3}, {"f": 6, "g": 3}, Verdict.regressed),  # the sum
-        ("5", {"a -> f": 3, "b -> f": 3}, {"a -> f": 6, "b -> f": 6}, Verdict.regressed),
+        # the function, by two callers
+        (
+            "5",
+            {"a -> f": 3, "b -> f": 3, "g": 9},
+            {"a -> f": 6, "b -> f": 6, "g": 3},
+            Verdict.regressed,
+        ),
     ],
 )
 def test_judge(limit: str, old: dict[str, int], new: dict[str, int], verdict: Verdict) -> None:

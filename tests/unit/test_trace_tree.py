@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from array import array
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 import pytest
 
-from pytest_instrcount.trace.columns import Key
+from pytest_instrcount.trace.columns import Columns, Key, Thread
 from pytest_instrcount.trace.counts import differing, lasting_names
 from pytest_instrcount.trace.keys import KeyTable, trim_path
 from pytest_instrcount.trace.text import render
@@ -102,6 +103,24 @@ def test_text_has_times() -> None:
     assert lines[0][10:24] == " ms  100.0 %  "
     assert all(0 <= each <= times[0] for each in times)
     assert tree_of(body).to_text(time=True) == TEXT
+
+
+def test_time_of_a_recursive_call_counts_once() -> None:
+    """It is within that of the first one."""
+    columns = Columns(
+        parent=array("q", [-1, 0, 0]),
+        start=array("q", [0, 1_000_000, 4_000_000]),
+        end=array("q", [9_000_000, 3_000_000, 8_000_000]),
+        flags=array("q", [0, 0, 0]),
+        keys=(Key("python", "m", "f"), Key("python", "m", "g")),
+        key=array("q", [0, 0, 1]),
+        thread=array("q", [0, 0, 0]),
+        threads=(Thread(0, "main", 1),),
+    )
+    assert Tree(columns).to_text(time=True).splitlines() == [
+        "     9.000 ms  100.0 %  m.f  2",
+        "     4.000 ms   44.4 %    m.g  1",
+    ]
 
 
 def test_text_has_nothing_of_this_machine() -> None:
