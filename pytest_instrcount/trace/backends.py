@@ -6,7 +6,9 @@ import sys
 import sysconfig
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.core import load_core
 from pytest_instrcount.trace.monitoring import Monitoring
+from pytest_instrcount.trace.native import NativeMonitoring, NativeSetProfile
 from pytest_instrcount.trace.recorder import Recorder
 from pytest_instrcount.trace.setprofile import SetProfile
 
@@ -28,14 +30,14 @@ def choose_backend(name: str = "auto") -> type[Recorder]:
         )
     check_backend(name)
     if name == "setprofile" or (name == "auto" and sys.version_info < (3, 12)):
-        return SetProfile
+        return NativeSetProfile if load_core("setprofile") else SetProfile
     if sys.version_info < (3, 12):
         raise InstrcountError(
             "tracer-backend",
             f"sys.monitoring is in Python 3.12 and later; this is {sys.version.split()[0]}",
             'backend="auto", or for tests pytest --instrcount-trace-backend=auto',
         )
-    return Monitoring
+    return NativeMonitoring if load_core("monitoring") else Monitoring
 
 
 def check_backend(name: object) -> None:

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident
 from types import CodeType, FrameType
+from typing import Final
 
 from pytest_instrcount.trace.cfunctions import CFunctions
 from pytest_instrcount.trace.stream import CLOSE, LEAVE, RESUME, THROW, UNWIND, YIELD, Mark, Stream
@@ -18,8 +19,8 @@ Callbacks = dict[str, Callable[..., object]]
 #: length, and the stream.
 Lane = tuple[list[object], "array[int]", Iterator[None], Stream]
 
-_PYTHON_EVENTS = ("PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD", "PY_UNWIND", "PY_THROW")
-_C_EVENTS = ("CALL", "C_RETURN", "C_RAISE")
+PYTHON_EVENTS: Final = ("PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD", "PY_UNWIND", "PY_THROW")
+C_EVENTS: Final = ("CALL", "C_RETURN", "C_RAISE")
 
 
 def counting_callbacks(
@@ -67,7 +68,7 @@ def counting_callbacks(
         objs.append(CLOSE if type(error) is GeneratorExit else THROW)
         objs.append(code)
 
-    made: Callbacks = dict(zip(_PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
+    made: Callbacks = dict(zip(PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
     if functions is None:
         return made
     find = functions.find
@@ -94,7 +95,7 @@ def counting_callbacks(
             objs.append(UNWIND)
             objs.append(function)
 
-    return made | dict(zip(_C_EVENTS, (c_enter, c_leave, c_raise)))
+    return made | dict(zip(C_EVENTS, (c_enter, c_leave, c_raise)))
 
 
 def thread_callbacks(
@@ -190,7 +191,7 @@ def thread_callbacks(
             times.append(clock())
         objs.append(code)
 
-    made: Callbacks = dict(zip(_PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
+    made: Callbacks = dict(zip(PYTHON_EVENTS, (enter, leave, resume, suspend, unwind, throw)))
     if functions is None:
         return made
     find = functions.find
@@ -218,7 +219,7 @@ def thread_callbacks(
         if function is not None:
             leave_as(UNWIND, function)
 
-    return made | dict(zip(_C_EVENTS, (c_enter, c_leave, c_raise)))
+    return made | dict(zip(C_EVENTS, (c_enter, c_leave, c_raise)))
 
 
 def watching(

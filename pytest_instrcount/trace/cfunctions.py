@@ -65,6 +65,28 @@ class CFunctions:
             return self._ask(called, cls, name)
         return found
 
+    def find_kept(self, called: Any) -> tuple[CFunction | None, bool]:
+        """The same of what is in C; and whether its C function and the class of its self tell it.
+
+        They do not where one C function has several names, or none that the class knows.
+
+        >>> functions = CFunctions()
+        >>> functions.find_kept([].append), functions.find_kept(int.mro)
+        ((builtins.list.append, True), (builtins.int.mro, False))
+        """
+        function = self.find(called)
+        owner = getattr(called, "__self__", None)
+        if owner is None or isinstance(owner, ModuleType):
+            return function, True
+        cls = owner if isinstance(owner, type) else type(owner)
+        names = {
+            name
+            for each in cls.__mro__
+            for name, descriptor in vars(each).items()
+            if isinstance(descriptor, _IN_C) and _bound(descriptor, called, cls) == called
+        }
+        return function, names == {called.__name__}
+
     def _add_plain(self, called: Any) -> CFunction:
         module = called.__module__ or getattr(called.__self__, "__name__", None) or "builtins"
         made = self._plain[called] = self._make(str(module), called.__name__)
@@ -86,15 +108,7 @@ class CFunctions:
         if isinstance(called, MethodDescriptorType):
             return self._method(called.__objclass__, name)
         for owner in owners:
-            descriptor = vars(owner)[name]
-            if isinstance(descriptor, BuiltinFunctionType):  # __new__ knows its class
-                if descriptor is called or descriptor == called:
-                    return self._method(owner, name)
-                continue
-            instance = not isinstance(descriptor, (ClassMethodDescriptorType, staticmethod))
-            # the same C function bound to the same object is equal; no code of the object runs
-            bound = descriptor.__get__(called.__self__ if instance else None, cls)
-            if bound == called:
+            if _bound(vars(owner)[name], called, cls) == called:
                 return self._method(owner, name)
         return self._method(owners[0], name)
 
@@ -111,3 +125,19 @@ class CFunctions:
 def _owners(cls: type, name: str) -> list[type]:
     """Classes of the MRO that define a method in C, the first first."""
     return [each for each in cls.__mro__ if isinstance(vars(each).get(name), _IN_C)]
+
+
+def _bound(descriptor: Any, called: Any, cls: type) -> object:
+    """What a class has, for the object or class that a builtin is bound to.
+
+    The same C function bound to the same object is equal; no code of the object runs.
+    """
+    if isinstance(descriptor, BuiltinFunctionType):  # __new__ knows its class
+        return descriptor
+    owner = called.__self__
+    if isinstance(descriptor, (ClassMethodDescriptorType, staticmethod)):
+        owner = None
+    elif not isinstance(owner, descriptor.__objclass__):  # bound to the class, by its metaclass
+        return None
+    bound = descriptor.__get__(owner, cls)
+    return bound if isinstance(bound, BuiltinFunctionType) else None

@@ -78,7 +78,7 @@ class Folder:
         return Rows(self.table, clock=self._clock, unpaired=self._unpaired)
 
     def fold(self, stream: Stream) -> None:
-        """Take in all events of a stream; the caller then empties it.
+        """Take in all events of a stream, which has none then.
 
         What runs meanwhile has not taken the time that this takes.
         """
@@ -95,7 +95,7 @@ class Folder:
             Contexts(),
             [],
         )
-        rows.feed(stream.objs, stream.times)
+        rows.feed(stream)
         carried = contexts.absorb(rows, carried)
         rows.keep_open()
         self._folded[id(stream)] = rows, contexts, carried
@@ -112,5 +112,5 @@ class Folder:
                     contexts.end[place] = max(stop, rows.last)
             return rows, contexts
         rows = self._rows()
-        rows.feed(stream.objs, stream.times)
+        rows.feed(stream)
         return rows, None

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.callbacks import (
+    C_EVENTS,
+    PYTHON_EVENTS,
     Callbacks,
     Lane,
     counting_callbacks,
@@ -26,8 +28,6 @@ monitoring: Any = getattr(sys, "monitoring", None)
 #: 0 is for debuggers, 1 for coverage, 5 for optimizers; 2, for profilers, comes last.
 TOOL_IDS: Final = (4, 3, 2)
 TOOL_NAME: Final = "pytest-instrcount"
-_PYTHON: Final = ("PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD", "PY_UNWIND", "PY_THROW")
-_C: Final = ("CALL", "C_RETURN", "C_RAISE")
 
 
 class Monitoring(Recorder):
@@ -41,18 +41,21 @@ class Monitoring(Recorder):
     def _switch_on(self) -> None:
         self._newcomers = Newcomers(self._before_new_thread)
         self._tool = take_tool()
+        self._listen(sys._getframe())
+        names = (*PYTHON_EVENTS, "CALL") if self._options.c_calls else PYTHON_EVENTS
+        self._events = sum(getattr(monitoring.events, name) for name in names)
+        monitoring.set_events(self._tool, self._events)
+
+    def _listen(self, frame: FrameType) -> None:
+        """Register callbacks; the running thread is on this frame."""
         self._lanes: dict[int, Lane] = {}
-        stream = self._adopt(sys._getframe())[-1]
-        wants_c = self._options.c_calls
-        self._functions_or_none = self._functions if wants_c else None
+        stream = self._adopt(frame)[-1]
+        self._functions_or_none = self._functions if self._options.c_calls else None
         self._newcomers.watch()
         if self.timed or len(sys._current_frames()) > 1:
             self._ask_for_thread()
         else:
-            self._register(counting_callbacks(stream, self._next_marks, self._functions_or_none))
-        names = (*_PYTHON, "CALL") if wants_c else _PYTHON
-        self._events = sum(getattr(monitoring.events, name) for name in names)
-        monitoring.set_events(self._tool, self._events)
+            self._watch(counting_callbacks(stream, self._next_marks, self._functions_or_none))
 
     def _switch_off(self) -> None:
         tool, self._tool = self._tool, -1
@@ -66,13 +69,13 @@ class Monitoring(Recorder):
             self.lost = f"sys.monitoring.set_events({tool}, ...)"
         # to free the id alone would leave events and callbacks where they are
         monitoring.set_events(tool, 0)
-        for name in (*_PYTHON, *_C):
+        for name in (*PYTHON_EVENTS, *C_EVENTS):
             monitoring.register_callback(tool, getattr(monitoring.events, name), None)
         monitoring.free_tool_id(tool)
 
     def _ask_for_thread(self) -> None:
         self._asking = True
-        self._register(
+        self._watch(
             thread_callbacks(
                 self._lanes, self._adopt, self._renew, self._functions_or_none, timed=self.timed
             )
@@ -86,11 +89,14 @@ class Monitoring(Recorder):
         if not self._asking:
             self._ask_for_thread()
 
-    def _register(self, callbacks: Callbacks) -> None:
+    def _watch(self, callbacks: Callbacks) -> None:
         if self._sightings.watched:
             callbacks["PY_START"] = watching(
                 callbacks["PY_START"], self._sightings.watched, self._sightings.see, self._note
             )
+        self._register(callbacks)
+
+    def _register(self, callbacks: Callbacks) -> None:
         for name, callback in callbacks.items():
             event = getattr(monitoring.events, name)
             monitoring.register_callback(self._tool, event, callback)

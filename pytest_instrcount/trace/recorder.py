@@ -43,6 +43,8 @@ class Recorder:
     """One trace: installed once, uninstalled once, in one process at a time."""
 
     backend = ""
+    #: "c" or "python"
+    core = "python"
     _active: Recorder | None = None
     _lock = threading.Lock()
 
@@ -82,6 +84,11 @@ class Recorder:
             Recorder._active = None
             self._leave_greenlets()
 
+    @property
+    def size(self) -> int:
+        """Bytes of its streams, without what these refer to, and without those of the C core."""
+        return sum(stream.size for stream in self._streams)
+
     def recording(self) -> Recording:
         """The recording, and its start and end."""
         return Recording(
@@ -114,17 +121,21 @@ class Recorder:
         """The number of exits between two checks of that length: a check costs as much as an exit."""
         return max(16, min(4096, self._most // 4))
 
-    def _open_stream(self, frame: FrameType | None) -> Stream:
+    def _open_stream(self, frame: FrameType | None, lane: Any = None) -> Stream:
         """A stream for the running thread, beginning with the frames that are on its stack."""
         ident = threading.get_ident()
-        stream = Stream(ident, _thread_name(ident, sys._getframe()))
+        stream = Stream(ident, _thread_name(ident, sys._getframe()), lane=lane)
         frames: list[CodeType] = []
         while frame is not None and len(frames) < self._options.start_frames:
             if not is_own(frame.f_code):
                 frames.append(frame.f_code)
             frame = frame.f_back
         for code in reversed(frames):
-            stream.objs.extend((START_FRAME, code))
+            stream.append(START_FRAME)
+            if lane is not None:
+                lane.enter(code)
+                continue
+            stream.objs.append(code)
             if self.timed:
                 stream.times.append(self._clock())
         self._streams.append(stream)
@@ -135,8 +146,6 @@ class Recorder:
         """Fold a stream of the running thread, if it got too long."""
         if len(stream.objs) >= self._most:
             self._fold(stream)
-            stream.objs.clear()
-            del stream.times[:]
 
     def _enter_greenlets(self, stream: Stream) -> None:
         """Have switches recorded, where greenlets may be used; per thread."""
@@ -151,7 +160,7 @@ class Recorder:
         if greenlet.getcurrent() is not main:
             numbers[greenlet.getcurrent()] = Switch(0)
         before = greenlet.gettrace()
-        objs = stream.objs
+        append = stream.append
         made = 0
 
         def switched(event: str, arguments: tuple[Any, Any]) -> None:
@@ -162,7 +171,7 @@ class Recorder:
                 if found is None:
                     made += 1
                     found = numbers[arguments[1]] = Switch(made)
-                objs.append(found)
+                append(found)
             if before is not None:
                 before(event, arguments)
 

@@ -7,9 +7,10 @@ from types import CodeType
 from typing import Final
 
 from pytest_instrcount.trace.columns import RESUMED, Flag, RecognizedObject
+from pytest_instrcount.trace.core import load_native
 from pytest_instrcount.trace.keys import BOOTSTRAP, HIDDEN, TRANSPARENT, KeyTable
 from pytest_instrcount.trace.newcomers import STARTERS
-from pytest_instrcount.trace.stream import LEAVING, VOIDED, CFunction, Mark, Switch
+from pytest_instrcount.trace.stream import LEAVING, VOIDED, CFunction, Mark, Stream, Switch
 
 #: On a stack, besides rows: nothing is below; nothing above is shown; only ``run`` above is shown;
 #: -5 minus a row (or -1): a frame that is not shown, what it calls is that row's.
@@ -29,10 +30,10 @@ class Rows:
 
     def __init__(self, table: KeyTable, *, clock: bool, unpaired: bool = False) -> None:
         self._table = table
-        self._clock = clock
+        self.clock = clock
         #: is the exit of a builtin that was not entered a call of it? python/cpython#122029:
         #: of a bound method around a builtin sys.setprofile sees the exit only
-        self._unpaired = unpaired
+        self.unpaired = unpaired
         self.key, self.parent = array("i"), array("i")
         self.start, self.end = array("q"), array("q")
         self.flags = array("H")
@@ -45,13 +46,23 @@ class Rows:
         self._greenlet = 0
         self.last = 0
 
-    def feed(self, objs: list[object], times: array[int]) -> None:
-        """Events, in their order. One loop, for speed."""
-        index, clock = self._table.index, self._clock
+    def feed(self, stream: Stream) -> None:
+        """Take in the events of a stream, in their order; it has none then."""
+        native = load_native()
+        if native is None:
+            self._feed(stream.objs, stream.times)
+        else:
+            native.feed(self, stream.objs, stream.times, stream.lane)
+        stream.objs.clear()
+        del stream.times[:]
+
+    def _feed(self, objs: list[object], times: array[int]) -> None:
+        """The same without the core in C. One loop, for speed."""
+        index, clock = self._table.index, self.clock
         key, parent, flags = self.key.append, self.parent.append, self.flags.append
         start, end = self.start.append, self.end.append
         ends, all_flags = self.end, self.flags
-        stack, functions = self._stacks[self._greenlet]
+        stack, functions = self.current()
         rows, last, events = len(self.key), self.last, 0
         reading = iter(times)
         bits = 0
@@ -63,7 +74,7 @@ class Rows:
                 continue
             if kind is not CodeType and kind is not CFunction:
                 if kind is Switch:
-                    stack, functions = self._switch(obj.greenlet, rows)  # type: ignore[attr-defined]
+                    stack, functions = self.switch(obj.greenlet, rows)  # type: ignore[attr-defined]
                 elif isinstance(obj, RecognizedObject):
                     seen = obj
                 continue
@@ -112,10 +123,10 @@ class Rows:
                     if bits != LEAVING:
                         all_flags[row] |= bits & _EXIT_BITS
                         # it called nothing, nor was there a switch meanwhile
-                        if bits & VOIDED and self.greenlets[-1][0] <= row == rows - 1:
+                        if bits & VOIDED and self.stretch <= row == rows - 1:
                             self._drop_last()
                             rows -= 1
-            elif self._unpaired and kind is CFunction and stack[-1] >= _GROUND:
+            elif self.unpaired and kind is CFunction and stack[-1] >= _GROUND:
                 number = self._number(obj)
                 if number >= 0:
                     key(number)
@@ -132,10 +143,34 @@ class Rows:
         """Rows that were entered and not left, callers first."""
         return sorted(row for stack, _ in self._stacks.values() for row in stack if row >= 0)
 
-    def _switch(self, greenlet: int, rows: int) -> tuple[list[int], list[object]]:
+    def current(self) -> tuple[list[int], list[object]]:
+        """The stack of the greenlet that runs."""
+        return self._stacks.setdefault(self._greenlet, ([_GROUND], [None]))
+
+    def switch(self, greenlet: int, rows: int) -> tuple[list[int], list[object]]:
+        """The same of another one, which runs from this row on."""
         self._greenlet = greenlet
         self.greenlets.append((rows, greenlet))
-        return self._stacks.setdefault(greenlet, ([_GROUND], [None]))
+        return self.current()
+
+    def meaning(self, obj: object) -> tuple[int, int]:
+        """For the core in C: the kind of an object of a stream, and its number or bits."""
+        if isinstance(obj, Mark):
+            return 2, obj.bits
+        if isinstance(obj, Switch):
+            return 3, obj.greenlet
+        if isinstance(obj, (CodeType, CFunction)):
+            return int(isinstance(obj, CFunction)), self._number(obj)
+        return (4 if isinstance(obj, RecognizedObject) else 5), 0
+
+    def place(self, number: int, top: int, function: object, started: int) -> int:
+        """For the core in C."""
+        return _place(number, top, function, started=bool(started))
+
+    @property
+    def stretch(self) -> int:
+        """The first row of the greenlet that runs, since it does."""
+        return self.greenlets[-1][0]
 
     def _unwind(self, stack: list[int], functions: list[object], left: object, now: int) -> bool:
         """Find a frame that is left though it is not on top; what is above it was left unseen."""

@@ -40,7 +40,7 @@ class SetProfile(Recorder):
         if sys.version_info >= (3, 12):
             # what threading's function does, without a frame of threading
             sys._setprofileallthreads(self._adopt)  # type: ignore[attr-defined]
-        sys.setprofile(self._first[1])
+        self._set_hook(self._first[1])
         self._starter = None
 
     def _switch_off(self) -> None:
@@ -51,8 +51,8 @@ class SetProfile(Recorder):
             self.lost = "a RecursionError, sys.setprofile() or a profiler"
             if found is not None:
                 self.lost = describe(found)
+        self._end()
         sys.setprofile(None)
-        self._stopped = True
         if sys.version_info >= (3, 12):
             threading.setprofile_all_threads(None)
         threading.setprofile(self._threads_before)
@@ -65,10 +65,17 @@ class SetProfile(Recorder):
         if threading.get_ident() == self._starter:
             return
         hook = self._hook(frame.f_back if event == "call" else frame)
-        sys.setprofile(hook)
+        self._set_hook(hook)
         # the exit of a call that began before
         if event not in ("c_return", "c_exception"):
             hook(frame, event, argument)
+
+    def _end(self) -> None:
+        """Threads that outlive the trace take their hooks away."""
+        self._stopped = True
+
+    def _set_hook(self, hook: Hook) -> None:
+        sys.setprofile(hook)
 
     def _hook(self, frame: FrameType | None) -> Hook:
         stream = self._open_stream(frame)

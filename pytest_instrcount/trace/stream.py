@@ -17,8 +17,9 @@ collections, and finalizers with them, would come at other moments than without 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pytest_instrcount.trace.columns import Flag
 
@@ -79,10 +80,17 @@ class Stream:
     name: str
     objs: list[object] = field(default_factory=list)
     times: array[int] = field(default_factory=lambda: array("q"))
+    #: with the core in C its events are there, and not in the lists
+    lane: Any = None
+
+    @property
+    def append(self) -> Callable[[object], None]:
+        """What takes a mark, or a switch."""
+        return self.objs.append if self.lane is None else self.lane.append
 
     @property
     def size(self) -> int:
-        """Bytes held, without what the references point to."""
+        """Bytes that ``tracemalloc`` sees: without those of a lane, or of what is referred to."""
         return self.objs.__sizeof__() + self.times.__sizeof__()
 
 

@@ -79,13 +79,12 @@ class Tracer:
 
     @property
     def size(self) -> int:
-        """Bytes of its streams, without what these refer to.
+        """Bytes of its streams that ``tracemalloc`` sees, without what these refer to.
 
         >>> Tracer().size
         0
         """
-        streams = () if self._recorder is None else self._recorder.recording().streams
-        return sum(stream.size for stream in streams)
+        return 0 if self._recorder is None else self._recorder.size
 
     def __enter__(self) -> Tracer:
         self.start()

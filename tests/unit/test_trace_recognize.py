@@ -15,7 +15,12 @@ from pytest_instrcount.trace.columns import Parameter, RecognizedObject
 from pytest_instrcount.trace.events.profile import profile
 from pytest_instrcount.trace.identity import IdentityMap
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class, torch_recognizers
-from tests.unit.tracing import each_backend, each_mode, trace
+from tests.unit.tracing import (
+    core,  # noqa: F401 (each test with both)
+    each_backend,
+    each_mode,
+    trace,
+)
 
 
 class Tensor:

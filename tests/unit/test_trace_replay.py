@@ -28,6 +28,7 @@ from pytest_instrcount.trace.stream import (
 )
 from pytest_instrcount.trace.tree import Tree
 from tests.invariants import broken_invariants
+from tests.unit.tracing import core  # noqa: F401 (each test with both)
 
 
 def code_named(name: str) -> CodeType:

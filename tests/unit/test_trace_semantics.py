@@ -18,7 +18,15 @@ from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
 from tests.invariants import resume_counts
-from tests.unit.tracing import BACKENDS, each_backend, each_mode, shown, trace, with_monitoring
+from tests.unit.tracing import (
+    BACKENDS,
+    core,  # noqa: F401 (each test with both)
+    each_backend,
+    each_mode,
+    shown,
+    trace,
+    with_monitoring,
+)
 
 HERE = __name__
 

@@ -30,9 +30,11 @@ from tests.invariants import resume_counts
 from tests.unit.tracing import (
     BACKENDS,
     checked,
+    core,  # noqa: F401 (each test with both)
     each_backend,
     each_mode,
     shown,
+    stays_on_setprofile,
     trace,
     with_monitoring,
 )
@@ -473,6 +475,8 @@ def takes_over() -> None:
 @pytest.mark.parametrize("mode", ["counts", "tree"])
 def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> None:
     """What was called after it is missing: there is no trace, and the next one is whole."""
+    if body in (drops_by_recursion, drops_by_setprofile) and stays_on_setprofile():
+        pytest.skip("the hook in C stays")
     tracer = Tracer(TraceOptions(mode=mode, backend="setprofile"))
     tracer.start()
     body()
@@ -485,6 +489,19 @@ def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> 
     assert sys.getprofile() is None
     _, columns = trace_call(TraceOptions(backend="setprofile"), leaf)
     assert len(columns)
+
+
+@pytest.mark.parametrize("body", [drops_by_recursion, drops_by_setprofile])
+@each_mode
+def test_a_hook_in_c_stays(body: Callable[[], None], mode: str) -> None:
+    """After a RecursionError, and after a sys.setprofile(None)."""
+    if not stays_on_setprofile():
+        pytest.skip("a hook in Python does not")
+    tree = trace(body, mode=mode, backend="setprofile", c_calls=True)
+    assert tree.calls("*.leaf") == 1
+    assert [line.strip() for line in shown(tree)][-1] == "leaf"
+    assert (tree.calls("*.deeper") > 100) == (body is drops_by_recursion)
+    assert tree.columns.stats.unmatched_exits == tree.columns.stats.unfinished == 0
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="it takes the hook away")

@@ -46,6 +46,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
+from pytest_instrcount.trace.columns import Columns
 from pytest_instrcount.trace.counts import Part, count_edges
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
@@ -271,8 +272,8 @@ WORKLOADS: dict[str, Callable[[], Any]] = {
 }
 
 
-def counts_of(name: str, backend: str) -> dict[str, int]:
-    """The edges of one workload, warm, with builtins; calls and resumes."""
+def trace_warm(name: str, backend: str) -> Columns:
+    """The trace of one workload, warm, with builtins."""
     work = WORKLOADS[name]
     work()
     work()
@@ -285,8 +286,14 @@ def counts_of(name: str, backend: str) -> dict[str, int]:
     finally:
         gc.enable()
     assert broken_invariants(columns) == ()
+    return columns
+
+
+def counts_of(name: str, backend: str) -> dict[str, int]:
+    """Its edges: calls and resumes."""
     found: dict[str, int] = {}
-    for edge, (calls, resumes) in count_edges(columns, lambda key: Part.own).items():
+    edges = count_edges(trace_warm(name, backend), lambda key: Part.own)
+    for edge, (calls, resumes) in edges.items():
         found |= {" -> ".join(edge): calls, f"{' -> '.join(edge)} resumed": resumes}
     return found
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from pytest_instrcount.trace.columns import Columns
+from pytest_instrcount.trace.core import VARIABLE, load_core
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
 from pytest_instrcount.trace.tree import Tree
@@ -18,6 +20,21 @@ BACKENDS = ["setprofile"] if sys.version_info < (3, 12) else ["setprofile", "mon
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_mode = pytest.mark.parametrize("mode", ["counts", "tree"])
 with_monitoring = pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is 3.12+")
+
+
+@pytest.fixture(params=["python", "c"], scope="module", autouse=True)
+def core(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each test of a module that imports this runs with both cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, request.param)
+        if request.param == "c" and not importlib.util.find_spec("pytest_instrcount.trace._core"):
+            pytest.skip("the core in C is not built")
+        yield request.param
+
+
+def stays_on_setprofile() -> bool:
+    """True if nothing but another profiler takes the hook of that backend away."""
+    return load_core("setprofile") is not None
 
 
 def trace(func: Callable[..., object], **options: Any) -> Tree:

@@ -1,0 +1,774 @@
+/* The tracer's core in C: what hears each event.
+
+   It records what callbacks.py and setprofile.py record. Built for 3.12 and later against the
+   limited API, it has callbacks for sys.monitoring; built for 3.11, a hook for PyEval_SetProfile(),
+   which the limited API does not have. */
+
+#include "core.h"
+
+#include <time.h>
+
+/* The lane of this thread. The number tells whether it is of this trace: a lane of an earlier
+   one may be gone. */
+static _Thread_local struct {
+    unsigned long long number;
+    Lane *lane;
+} here;
+
+static unsigned long long traces;
+
+static inline int64_t
+read_clock(void)
+{
+    struct timespec now;        /* of the clock of time.perf_counter_ns() */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static size_t
+chunk_size(const Lane *lane)
+{
+    size_t record = sizeof(uintptr_t) + (lane->core->timed ? sizeof(int64_t) : 0);
+    return sizeof(Chunk) + lane->capacity * record;
+}
+
+static Chunk *
+chunk_new(const Lane *lane)
+{
+    Chunk *chunk = malloc(chunk_size(lane));
+    if (chunk == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    chunk->next = NULL;
+    chunk->used = 0;
+    return chunk;
+}
+
+void
+chunks_free(Chunk *chunk)
+{
+    while (chunk != NULL) {
+        Chunk *next = chunk->next;
+        for (size_t at = 0; at < chunk->used; at++) {
+            Py_DECREF((PyObject *)(chunk->records[at] & ~KIND_BITS));
+        }
+        free(chunk);
+        chunk = next;
+    }
+}
+
+/* The last chunk is full. The trace may be folded now, but not before the record was stored: the
+   time that folding takes is added to the starts of what runs. */
+static int
+lane_grow(Lane *lane)
+{
+    PyObject *self = (PyObject *)lane;
+    Chunk *chunk = chunk_new(lane);
+    if (chunk == NULL) {
+        Py_DECREF((PyObject *)(lane->last->records[--lane->last->used] & ~KIND_BITS));
+        return -1;
+    }
+    lane->before += lane->last->used;
+    lane->last->next = chunk;
+    lane->last = chunk;
+    /* what Python does here may end the trace, and drop both */
+    Core *core = (Core *)Py_NewRef((PyObject *)lane->core);
+    Py_INCREF(self);
+    PyObject *done = PyObject_CallFunctionObjArgs(core->renew, self, NULL);
+    Py_XDECREF(done);
+    Py_DECREF(self);
+    Py_DECREF((PyObject *)core);
+    return done == NULL ? -1 : 0;
+}
+
+static inline int
+lane_record(Lane *lane, PyObject *object, unsigned kind, int64_t now)
+{
+    Chunk *chunk = lane->last;
+    size_t at = chunk->used++;
+    chunk->records[at] = (uintptr_t)Py_NewRef(object) | kind;
+    if (lane->core->timed) {
+        chunk_times(lane, chunk)[at] = now;
+    }
+    return at + 1 < lane->capacity ? 0 : lane_grow(lane);
+}
+
+static inline int
+lane_enter(Lane *lane, PyObject *function, unsigned kind)
+{
+    return lane_record(lane, function, kind, lane->core->timed ? read_clock() : 0);
+}
+
+/* A watched code object was entered. */
+static int
+record_seen(Lane *lane)
+{
+    PyObject *seen = PyObject_CallFunctionObjArgs(lane->core->see, NULL);
+    int result = seen == NULL ? -1 : seen == Py_None ? 0 : lane_record(lane, seen, RAW, 0);
+    Py_XDECREF(seen);
+    return result;
+}
+
+static PyObject *
+lane_append(PyObject *self, PyObject *object)
+{
+    return lane_record((Lane *)self, object, RAW, 0) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static Py_ssize_t
+lane_length(PyObject *self)
+{
+    Lane *lane = (Lane *)self;
+    return (Py_ssize_t)(lane->before + lane->last->used);
+}
+
+/* Takes off all chunks, and leaves a new one: what Python does with them may be recorded, too. */
+Chunk *
+lane_detach(Lane *lane)
+{
+    Chunk *fresh = chunk_new(lane), *old = lane->first;
+    if (fresh == NULL) {
+        return NULL;
+    }
+    lane->first = lane->last = fresh;
+    lane->before = 0;
+    return old;
+}
+
+/* enter(code): as if it was entered now. */
+static PyObject *
+lane_enter_code(PyObject *self, PyObject *code)
+{
+    return lane_enter((Lane *)self, code, ENTERED) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
+lane_sizeof(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    Lane *lane = (Lane *)self;
+    size_t size = sizeof(Lane);
+    for (Chunk *chunk = lane->first; chunk != NULL; chunk = chunk->next) {
+        size += chunk_size(lane);
+    }
+    return PyLong_FromSize_t(size);
+}
+
+static int
+lane_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    /* records are of code objects, CFunctions and marks, none of which leads back here */
+    Py_VISIT(((Lane *)self)->core);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int
+lane_clear(PyObject *self)
+{
+    /* not the core: a hook may still ask it whether the trace has ended */
+    return 0;
+}
+
+static void
+lane_dealloc(PyObject *self)
+{
+    Lane *lane = (Lane *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    chunks_free(lane->first);
+    Py_XDECREF((PyObject *)lane->core);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+
+/* ---- C functions ----------------------------------------------------------------------------- */
+
+/* Sets the CFunction of what is called (borrowed), or NULL if that is not written in C.
+
+   What Python says of it is kept: of descriptors and of functions of modules for the object itself;
+   of a bound method, which is new for each call, for its C function and the class of what it is
+   bound to. Where these do not tell it, Python is asked each time. */
+static int
+find(Core *core, PyObject *called, PyObject **function)
+{
+    uintptr_t first, second = 0;
+    PyObject *pin = called;
+    *function = NULL;
+    if (Py_TYPE(called) == core->method_type) {
+        called = PyObject_GetAttrString(called, "__func__");
+        if (called == NULL) {
+            return -1;
+        }
+        Py_DECREF(called);      /* the method keeps it */
+        pin = called;
+    }
+    if (PyCFunction_Check(called)) {
+        PyObject *owner = PyCFunction_GetSelf(called);
+        if (owner == NULL || PyModule_Check(owner)) {
+            first = (uintptr_t)called;
+        }
+        else {
+            int of_class = PyType_Check(owner);
+            pin = of_class ? owner : (PyObject *)Py_TYPE(owner);
+            first = (uintptr_t)PyCFunction_GetFunction(called);
+            second = (uintptr_t)pin | of_class;
+        }
+    }
+    else if (Py_TYPE(called) == &PyMethodDescr_Type) {
+        first = (uintptr_t)called;
+    }
+    else {
+        return 0;
+    }
+    Slot *slot = table_find(&core->functions, first, second);
+    if (slot != NULL && slot->value != NULL) {
+        *function = slot->value;
+        return 0;
+    }
+    Py_INCREF((PyObject *)core);
+    PyObject *answer = PyObject_CallFunctionObjArgs(core->describe, called, NULL);
+    int result = -1;
+    PyObject *kept;
+    /* borrowed: describe keeps each that it has made as long as the trace is there */
+    if (answer != NULL && PyArg_ParseTuple(answer, "OO", function, &kept)) {
+        PyObject *value = kept == Py_True ? *function : NULL;
+        int known = slot != NULL || table_add(&core->functions, first, second, value, pin) != NULL;
+        result = known ? 0 : -1;
+    }
+    Py_XDECREF(answer);
+    Py_DECREF((PyObject *)core);
+    return result;
+}
+
+
+/* ---- sys.monitoring -------------------------------------------------------------------------- */
+
+#ifdef Py_LIMITED_API
+
+/* The lane of the running thread (borrowed). A callback of C has no frame, so adopt() finds that of
+   the traced code right above its own; if it is being entered, the lane begins with its callers. */
+static inline Lane *
+current_lane(Core *core, int entering)
+{
+    if (here.number == core->number) {
+        return here.lane;
+    }
+    Py_INCREF((PyObject *)core);
+    PyObject *made = PyObject_CallFunctionObjArgs(core->adopt, entering ? Py_True : Py_False, NULL);
+    Py_XDECREF(made);           /* core->lanes keeps it */
+    Py_DECREF((PyObject *)core);
+    return made == NULL ? NULL : here.lane;
+}
+
+static inline PyObject *
+enter(PyObject *self, PyObject *function, unsigned kind, int entering)
+{
+    Lane *lane = current_lane((Core *)self, entering);
+    if (lane == NULL || lane_enter(lane, function, kind) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(Py_None);
+}
+
+static inline PyObject *
+leave(PyObject *self, PyObject *function, unsigned kind)
+{
+    int64_t now = ((Core *)self)->timed ? read_clock() : 0;
+    Lane *lane = current_lane((Core *)self, 0);
+    if (lane == NULL || lane_record(lane, function, kind, now) < 0) {
+        return NULL;
+    }
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *
+py_start(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Core *core = (Core *)self;
+    if (table_find(&core->watched, (uintptr_t)args[0], 0)) {
+        Lane *lane = current_lane(core, 1);
+        if (lane == NULL || record_seen(lane) < 0) {
+            return NULL;
+        }
+    }
+    return enter(self, args[0], ENTERED, 1);
+}
+
+static PyObject *
+py_resume(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return enter(self, args[0], RESUMED, 1);
+}
+
+static PyObject *
+py_throw(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    int closed = (PyObject *)Py_TYPE(args[2]) == PyExc_GeneratorExit;
+    return enter(self, args[0], closed ? CLOSED : THROWN, 1);
+}
+
+static PyObject *
+py_return(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return leave(self, args[0], LEFT);
+}
+
+static PyObject *
+py_yield(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return leave(self, args[0], YIELDED);
+}
+
+static PyObject *
+py_unwind(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return leave(self, args[0], UNWOUND);
+}
+
+static PyObject *
+call(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *function;
+    if (find((Core *)self, args[2], &function) < 0) {
+        return NULL;
+    }
+    return function == NULL ? Py_NewRef(Py_None) : enter(self, function, ENTERED, 0);
+}
+
+static inline PyObject *
+leave_c(PyObject *self, PyObject *called, unsigned kind)
+{
+    PyObject *function;
+    if (find((Core *)self, called, &function) < 0) {
+        return NULL;
+    }
+    return function == NULL ? Py_NewRef(Py_None) : leave(self, function, kind);
+}
+
+static PyObject *
+c_return(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return leave_c(self, args[2], LEFT);
+}
+
+static PyObject *
+c_raise(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    return leave_c(self, args[2], UNWOUND);
+}
+
+#define CALLBACK(function) {#function, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
+#define CORE_METHODS                                                                    \
+    CALLBACK(py_start), CALLBACK(py_resume), CALLBACK(py_throw), CALLBACK(py_return),   \
+    CALLBACK(py_yield), CALLBACK(py_unwind), CALLBACK(call), CALLBACK(c_return), CALLBACK(c_raise)
+#define LANE_METHODS
+#define LANE_SLOTS
+
+#endif
+
+
+/* ---- PyEval_SetProfile() ---------------------------------------------------------------------- */
+
+#ifndef Py_LIMITED_API
+
+#include <frameobject.h>
+#include <opcode.h>
+
+#define GENERATORS (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)
+
+/* The byte code of a code object (borrowed), or NULL. */
+static PyObject *
+byte_code(Core *core, PyCodeObject *code)
+{
+    Slot *slot = table_find(&core->byte_codes, (uintptr_t)code, 0);
+    if (slot != NULL) {
+        return slot->value;
+    }
+    PyObject *text = PyCode_GetCode(code);
+    if (text == NULL) {
+        return NULL;
+    }
+    slot = table_add(&core->byte_codes, (uintptr_t)code, 0, text, (PyObject *)code);
+    Py_DECREF(text);            /* the table keeps it */
+    return slot == NULL ? NULL : text;
+}
+
+/* How a frame is entered or left, by the instruction that it is at; returns -1 on error. It decides
+   as _Entry and _Exit of setprofile.py do. */
+static int
+kind_by_code(Core *core, PyFrameObject *frame, PyCodeObject *code, int entering, PyObject *value)
+{
+    PyObject *bytes = byte_code(core, code);
+    if (bytes == NULL) {
+        return -1;
+    }
+    const unsigned char *text = (unsigned char *)PyBytes_AS_STRING(bytes);
+    int at = PyFrame_GetLasti(frame), first = 0, end = (int)PyBytes_GET_SIZE(bytes);
+    while (first < end && (text[first] != RESUME || text[first + 1] != 0)) {
+        first += 2;
+    }
+    if (entering) {
+        return at <= first ? ENTERED : text[at] == YIELD_VALUE ? THROWN : RESUMED;
+    }
+    if (at < first) {
+        return VOIDED;          /* a generator that never ran is deleted */
+    }
+    if (text[at] == RETURN_VALUE) {
+        return LEFT;
+    }
+    if (text[at] == YIELD_VALUE && code->co_flags & GENERATORS) {
+        return YIELDED;
+    }
+    return value != NULL && value != Py_None ? LEFT : UNWOUND;
+}
+
+static int
+enter_frame(Lane *lane, PyFrameObject *frame, PyCodeObject *code)
+{
+    int kind = ENTERED;
+    if (code->co_flags & GENERATORS) {
+        kind = kind_by_code(lane->core, frame, code, 1, NULL);
+    }
+    else if (table_find(&lane->core->watched, (uintptr_t)code, 0)) {
+        if (record_seen(lane) < 0) {
+            return -1;
+        }
+    }
+    return kind < 0 ? -1 : lane_enter(lane, (PyObject *)code, kind);
+}
+
+static int
+leave_frame(Lane *lane, PyFrameObject *frame, PyCodeObject *code, PyObject *value, int64_t now)
+{
+    int kind = LEFT;
+    if (value == NULL || code->co_flags & GENERATORS) {
+        kind = kind_by_code(lane->core, frame, code, 0, value);
+    }
+    return kind < 0 ? -1 : lane_record(lane, (PyObject *)code, kind, now);
+}
+
+static int hook(PyObject *self, PyFrameObject *frame, int what, PyObject *argument);
+
+/* Puts the hook back after a sys.setprofile(None) of the main thread, before the next instruction:
+   that is when pending calls are made. A hook of another profiler is left where it is. */
+static int
+restore(void *lane)
+{
+    if (!((Lane *)lane)->core->ended && PyThreadState_Get()->c_profilefunc == NULL) {
+        PyEval_SetProfile(hook, lane);
+    }
+    Py_DECREF((PyObject *)lane);
+    return 0;
+}
+
+static int
+hook(PyObject *self, PyFrameObject *frame, int what, PyObject *argument)
+{
+    Lane *lane = (Lane *)self;
+    Core *core = lane->core;
+    if (core->ended) {
+        PyEval_SetProfile(NULL, NULL);
+        return 0;
+    }
+    int64_t now = core->timed && what != PyTrace_CALL ? read_clock() : 0;
+    if (what == PyTrace_CALL || what == PyTrace_RETURN) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        Py_DECREF(code);        /* the frame keeps it */
+        return what == PyTrace_CALL ? enter_frame(lane, frame, code)
+                                    : leave_frame(lane, frame, code, argument, now);
+    }
+    if (argument == core->setprofile) {
+        if (what == PyTrace_C_CALL && Py_AddPendingCall(restore, Py_NewRef(self)) < 0) {
+            Py_DECREF(self);    /* too many are pending: the end of the trace says that it is lost */
+        }
+        return 0;
+    }
+    PyObject *function = NULL;
+    if (core->describe == Py_None || find(core, argument, &function) < 0 || function == NULL) {
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    if (what == PyTrace_C_CALL) {
+        return lane_record(lane, function, ENTERED, now);
+    }
+    return lane_record(lane, function, what == PyTrace_C_RETURN ? LEFT : UNWOUND, now);
+}
+
+/* lane(frame, event, argument): as Python calls a profile function. */
+static PyObject *
+lane_call(PyObject *self, PyObject *args, PyObject *names)
+{
+    static const struct { const char *name; int what; } events[] = {
+        {"call", PyTrace_CALL}, {"return", PyTrace_RETURN}, {"c_call", PyTrace_C_CALL},
+        {"c_return", PyTrace_C_RETURN}, {"c_exception", PyTrace_C_EXCEPTION}, {NULL, 0},
+    };
+    PyFrameObject *frame;
+    const char *event;
+    PyObject *argument;
+    if (!PyArg_ParseTuple(args, "O!sO", &PyFrame_Type, &frame, &event, &argument)) {
+        return NULL;
+    }
+    int at = 0;
+    while (events[at].name != NULL && strcmp(events[at].name, event) != 0) {
+        at++;
+    }
+    if (events[at].name != NULL
+        && hook(self, frame, events[at].what, argument == Py_None ? NULL : argument) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+lane_install(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    PyEval_SetProfile(hook, self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+core_end(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    ((Core *)self)->ended = 1;
+    Py_RETURN_NONE;
+}
+
+#define CORE_METHODS {"end", core_end, METH_NOARGS, NULL}
+#define LANE_METHODS {"install", lane_install, METH_NOARGS, NULL},
+#define LANE_SLOTS {Py_tp_call, lane_call},
+
+#endif
+
+
+/* ---- cores ----------------------------------------------------------------------------------- */
+
+/* lane(capacity): a new one, for the running thread. */
+static PyObject *
+core_lane(PyObject *self, PyObject *argument)
+{
+    Core *core = (Core *)self;
+    size_t capacity = PyLong_AsSize_t(argument);
+    if (capacity == (size_t)-1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    Lane *lane = PyObject_GC_New(Lane, core->lane_type);
+    if (lane == NULL) {
+        return NULL;
+    }
+    lane->core = (Core *)Py_NewRef(self);
+    lane->capacity = capacity;
+    lane->before = 0;
+    lane->first = lane->last = chunk_new(lane);
+    PyObject_GC_Track(lane);
+    if (lane->first == NULL || PyList_Append(core->lanes, (PyObject *)lane) < 0) {
+        Py_DECREF(lane);
+        return NULL;
+    }
+    here.number = core->number;
+    here.lane = lane;
+    return (PyObject *)lane;
+}
+
+static PyObject *
+core_watch(PyObject *self, PyObject *code)
+{
+    return table_add(&((Core *)self)->watched, (uintptr_t)code, 0, NULL, code) == NULL
+        ? NULL : Py_NewRef(Py_None);
+}
+
+static int
+core_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Core *core = (Core *)self;
+    Py_VISIT(core->describe);
+    Py_VISIT(core->adopt);
+    Py_VISIT(core->renew);
+    Py_VISIT(core->see);
+    Py_VISIT(core->lanes);
+    Py_VISIT(core->lane_type);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int
+core_clear(PyObject *self)
+{
+    Core *core = (Core *)self;
+    Py_CLEAR(core->describe);
+    Py_CLEAR(core->adopt);
+    Py_CLEAR(core->renew);
+    Py_CLEAR(core->see);
+    Py_CLEAR(core->lanes);
+    return 0;
+}
+
+static void
+core_dealloc(PyObject *self)
+{
+    Core *core = (Core *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    core_clear(self);
+    Py_DECREF((PyObject *)core->lane_type);
+    Py_DECREF((PyObject *)core->method_type);
+    table_clear(&core->functions);
+    table_clear(&core->watched);
+#ifndef Py_LIMITED_API
+    Py_CLEAR(core->setprofile);
+    table_clear(&core->byte_codes);
+#endif
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef core_methods[] = {
+    {"lane", core_lane, METH_O, NULL},
+    {"watch", core_watch, METH_O, NULL},
+    CORE_METHODS,
+    {NULL},
+};
+
+static PyType_Slot core_slots[] = {
+    {Py_tp_methods, core_methods},
+    {Py_tp_traverse, core_traverse},
+    {Py_tp_clear, core_clear},
+    {Py_tp_dealloc, core_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec core_spec = {
+    "pytest_instrcount.trace._core.Core", sizeof(Core), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, core_slots,
+};
+
+static PyMethodDef lane_methods[] = {
+    {"append", lane_append, METH_O, NULL},
+    {"enter", lane_enter_code, METH_O, NULL},
+    {"__sizeof__", lane_sizeof, METH_NOARGS, NULL},
+    LANE_METHODS
+    {NULL},
+};
+
+static PyType_Slot lane_slots[] = {
+    {Py_tp_methods, lane_methods},
+    {Py_sq_length, lane_length},
+    LANE_SLOTS
+    {Py_tp_traverse, lane_traverse},
+    {Py_tp_clear, lane_clear},
+    {Py_tp_dealloc, lane_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec lane_spec = {
+    "pytest_instrcount.trace._core.Lane", sizeof(Lane), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, lane_slots,
+};
+
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+/* make(timed, describe, adopt, renew, see, method_type): a core. */
+static PyObject *
+make(PyObject *module, PyObject *args)
+{
+    State *state = PyModule_GetState(module);
+    int timed;
+    PyObject *describe, *adopt, *renew, *see, *method_type;
+    if (!PyArg_ParseTuple(args, "pOOOOO:make", &timed, &describe, &adopt, &renew, &see,
+                          &method_type)) {
+        return NULL;
+    }
+    PyObject *lanes = PyList_New(0);
+    Core *core = lanes == NULL ? NULL : PyObject_GC_New(Core, state->core_type);
+    if (core == NULL) {
+        Py_XDECREF(lanes);
+        return NULL;
+    }
+    memset((char *)core + sizeof(PyObject), 0, sizeof(Core) - sizeof(PyObject));
+    core->number = ++traces;
+    core->timed = timed;
+    core->describe = Py_NewRef(describe);
+    core->adopt = Py_NewRef(adopt);
+    core->renew = Py_NewRef(renew);
+    core->see = Py_NewRef(see);
+    core->lanes = lanes;
+    core->lane_type = (PyTypeObject *)Py_NewRef((PyObject *)state->lane_type);
+    core->method_type = (PyTypeObject *)Py_NewRef(method_type);
+#ifndef Py_LIMITED_API
+    core->setprofile = Py_XNewRef(PySys_GetObject("setprofile"));
+#endif
+    PyObject_GC_Track(core);
+    return (PyObject *)core;
+}
+
+static int
+module_exec(PyObject *module)
+{
+    State *state = PyModule_GetState(module);
+    state->core_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &core_spec, NULL);
+    state->lane_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &lane_spec, NULL);
+    return state->core_type == NULL || state->lane_type == NULL ? -1 : 0;
+}
+
+static int
+module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    State *state = PyModule_GetState(module);
+    Py_VISIT(state->core_type);
+    Py_VISIT(state->lane_type);
+    return 0;
+}
+
+static int
+module_clear(PyObject *module)
+{
+    State *state = PyModule_GetState(module);
+    Py_CLEAR(state->core_type);
+    Py_CLEAR(state->lane_type);
+    return 0;
+}
+
+static PyMethodDef module_methods[] = {
+    {"make", make, METH_VARARGS, NULL},
+    {"feed", feed, METH_VARARGS, NULL},
+    {NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_core",
+    .m_size = sizeof(State),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+#ifdef Py_LIMITED_API
+#define MINIMUM Py_LIMITED_API
+#else
+#define MINIMUM 0x030B0000
+#endif
+
+PyMODINIT_FUNC
+PyInit__core(void)
+{
+    /* 3.11 would load what was built for its successors */
+    if (Py_Version < MINIMUM) {
+        PyErr_SetString(PyExc_ImportError, "built for a later Python");
+        return NULL;
+    }
+    return PyModuleDef_Init(&definition);
+}
