@@ -220,6 +220,18 @@ see(Feed *feed, size_t row, PyObject *seen)
     return result;
 }
 
+/* A row was none. */
+static int
+forget_seen(Feed *feed, long row)
+{
+    PyObject *objects = PyObject_GetAttrString(feed->rows, "objects");
+    PyObject *done = objects == NULL ? NULL
+        : PyObject_CallMethod(objects, "pop", "lO", row, Py_None);
+    Py_XDECREF(objects);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* Attributes of Rows that are numbers. */
 static int
 get_number(PyObject *rows, const char *name, long *value)
@@ -299,6 +311,7 @@ feed_object(Feed *feed, PyObject *object, int64_t now)
             end_row(feed, (size_t)row, feed->last, bits & EXIT_BITS);
             if (bits & VOID_CALL && feed->stretch <= row && (size_t)row == rows - 1) {
                 feed->count--;
+                return forget_seen(feed, row);
             }
         }
     }
