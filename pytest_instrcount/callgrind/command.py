@@ -21,6 +21,7 @@ LET_THROUGH = (
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
     "VIRTUAL_ENV",
     "PYTHON_JIT",
+    "PYTEST_INSTRCOUNT_CORE",
 )
 
 #: The same everywhere. One thread and one arena: a count must not depend on the number of cores.

@@ -59,8 +59,8 @@ class Tracer:
                 raise InstrcountError(
                     "tracer-lost",
                     f"{self._recorder.lost} has ended this trace before its end: calls are missing",
-                    "leave that out of what is traced (from Python 3.12 on, sys.monitoring traces "
-                    "past a RecursionError and beside other profilers)",
+                    "leave that out of what is traced (the core in C traces past a RecursionError; "
+                    "from Python 3.12 on, sys.monitoring does, and beside other profilers)",
                 )
             self._columns = replay(self._recorder.recording(), self._folder)
         return self._columns

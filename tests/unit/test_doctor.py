@@ -16,6 +16,7 @@ from pytest_instrcount.cli.doctor.check import Check, exit_code, render_checks
 from pytest_instrcount.cli.doctor.leaks import Plan, Surrounded, surround
 from pytest_instrcount.cli.doctor.project import Collected, find_test
 from pytest_instrcount.cli.doctor.symbols import has_symbols, interpreter_file
+from pytest_instrcount.cli.doctor.tracer import check_tracer
 from pytest_instrcount.cli.doctor.trials import Outcome, Trial
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
@@ -273,6 +274,20 @@ def test_a_python_that_nobody_has_tried(
     check = machine.check_python()
     assert check.state == state
     assert ("newer than 3.15" in check.found) == (state == "warn")
+
+
+def test_the_tracer(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its backend and core; a core that was chosen and is not there is an error."""
+    check = check_tracer(pytestconfig)
+    assert check.state == "ok"
+    assert check.found.startswith(("monitoring, core ", "setprofile, core "))
+    monkeypatch.setenv("PYTEST_INSTRCOUNT_CORE", "python")
+    assert "core python" in check_tracer(pytestconfig).found
+    monkeypatch.setenv("PYTEST_INSTRCOUNT_CORE", "c")
+    monkeypatch.setattr("pytest_instrcount.trace.core._MODULE", "pytest_instrcount.missing")
+    check = check_tracer(pytestconfig)
+    assert check.state == "fail"
+    assert "[tracer-backend]" in check.found
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-import pytest_instrcount
+from pytest_instrcount import __version__
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.command import FIXED
 from pytest_instrcount.callgrind.interpreter import check_build, own_options, untried_version
@@ -20,6 +20,7 @@ from pytest_instrcount.callgrind.requests import MACHINES, load_requests
 from pytest_instrcount.cli.doctor.check import Check
 from pytest_instrcount.cli.doctor.project import Project
 from pytest_instrcount.cli.doctor.symbols import has_symbols, interpreter_file
+from pytest_instrcount.cli.doctor.tracer import check_tracer
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
@@ -39,7 +40,7 @@ _NATIVE = "instrcount_backend = auto runs the tests natively; or use a Linux con
 def check_machine(project: Project) -> Iterator[Check]:
     """All that a measured run needs, in the order in which it needs it."""
     yield check_python()
-    yield check_pytest(project.plugins)
+    yield from (check_pytest(project.plugins), check_tracer(project.config))
     here = check_platform(sys.platform, platform.machine())
     yield here
     if here.state == "fail":
@@ -96,8 +97,7 @@ _NEIGHBOURS = (
 
 def check_pytest(plugins: Mapping[str, str]) -> Check:
     """pytest, this plugin, and the plugins that a measured run has to do with."""
-    ours = f"pytest-instrcount {pytest_instrcount.__version__}"
-    found = f"{importlib.metadata.version('pytest')}, {ours}"
+    found = f"{importlib.metadata.version('pytest')}, pytest-instrcount {__version__}"
     others = [f"{name} {plugins[name]}" for name in _NEIGHBOURS if name in plugins]
     return Check("pytest", "ok", f"{found}; with {', '.join(others) if others else 'no other'}")
 
