@@ -139,7 +139,7 @@ def test_regression(other: Other, project: Project) -> None:
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(
         [
-            f"instrcount: valgrind 3.19.0, CPython *, tracer *, against HEAD ({short})",
+            f"instrcount: valgrind 3.19.0, CPython *, tracer *, core *, against HEAD ({short})",
             f"instrcount: measuring 2 tests at HEAD ({short})",
             "instrcount: measuring 2 tests under Valgrind, * at a time",
             f"instrcount: measuring 1 test at HEAD ({short}) again, and in other layouts",

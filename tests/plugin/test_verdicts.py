@@ -46,7 +46,7 @@ def test_new_is_a_note(project: Project) -> None:
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         [
-            "instrcount: valgrind 3.19.0, CPython *, tracer *, baselines in instrcount_baselines",
+            "instrcount: valgrind 3.19.0, CPython *, tracer *, core *, baselines in instrcount_baselines",
             "instrcount: measuring 2 tests under Valgrind, * at a time",
             "test * baseline * now * delta * limit",
             "test_it.py::test_a * - * 10,000 * new * +1 %",

@@ -207,7 +207,6 @@ def test_names_that_a_c_function_alone_does_not_tell() -> None:
 def test_references_are_given_back(choose: Callable[[str], None]) -> None:
     """Of what was recorded, and of all that a trace is made of."""
     choose("c")
-    body = leaf.__code__
     options = TraceOptions(mode="tree", c_calls=True, max_events=2_000)
 
     def work() -> None:
@@ -223,7 +222,7 @@ def test_references_are_given_back(choose: Callable[[str], None]) -> None:
 
     trace()
     gc.collect()
-    counted = [body, leaf, len, Same, None if sys.version_info >= (3, 12) else object()]
+    counted = [leaf.__code__, leaf, len, Same]
     before = [sys.getrefcount(each) for each in counted], len(gc.get_objects())
     for _ in range(5):
         assert trace()() is None
@@ -300,10 +299,18 @@ def test_wrong_arguments_are_errors(wrong: tuple[object, ...]) -> None:
     for function in (module.make, module.feed):
         with pytest.raises(TypeError):
             function(*wrong)
+    made = module.make(False, None, None, None, None, None)
+    with pytest.raises(TypeError):
+        type(made)()
     with pytest.raises(TypeError):
         module.feed(object(), [], b"", object())
-    with pytest.raises(TypeError):
-        type(module.make(False, None, None, None, None, None))()
+    for capacity in (0, sys.maxsize):
+        with pytest.raises(ValueError, match="capacity"):
+            made.lane(capacity)
+    for callback in ("py_start", "py_throw", "call", "c_return"):
+        if hasattr(made, callback):
+            with pytest.raises(TypeError):
+                getattr(made, callback)()
 
 
 @native

@@ -265,6 +265,17 @@ current_lane(Core *core, int entering)
     return made == NULL ? NULL : here.lane;
 }
 
+/* What sys.monitoring gives: code, offset, and of some events one or two objects more. Anybody may
+   call a callback, with anything. */
+static int
+has(Py_ssize_t count, Py_ssize_t needed)
+{
+    if (count < needed) {
+        PyErr_SetString(PyExc_TypeError, "a callback of sys.monitoring needs more arguments");
+    }
+    return count >= needed;
+}
+
 static inline PyObject *
 enter(PyObject *self, PyObject *function, unsigned kind, int entering)
 {
@@ -289,9 +300,11 @@ leave(PyObject *self, PyObject *function, unsigned kind)
 static PyObject *
 py_start(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    Core *core = (Core *)self;
-    if (table_find(&core->watched, (uintptr_t)args[0], 0)) {
-        Lane *lane = current_lane(core, 1);
+    if (!has(count, 1)) {
+        return NULL;
+    }
+    if (table_find(&((Core *)self)->watched, (uintptr_t)args[0], 0)) {
+        Lane *lane = current_lane((Core *)self, 1);
         if (lane == NULL || record_seen(lane) < 0) {
             return NULL;
         }
@@ -302,12 +315,15 @@ py_start(PyObject *self, PyObject *const *args, Py_ssize_t count)
 static PyObject *
 py_resume(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return enter(self, args[0], RESUMED, 1);
+    return has(count, 1) ? enter(self, args[0], RESUMED, 1) : NULL;
 }
 
 static PyObject *
 py_throw(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
+    if (!has(count, 3)) {
+        return NULL;
+    }
     int closed = (PyObject *)Py_TYPE(args[2]) == PyExc_GeneratorExit;
     return enter(self, args[0], closed ? CLOSED : THROWN, 1);
 }
@@ -315,51 +331,51 @@ py_throw(PyObject *self, PyObject *const *args, Py_ssize_t count)
 static PyObject *
 py_return(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return leave(self, args[0], LEFT);
+    return has(count, 1) ? leave(self, args[0], LEFT) : NULL;
 }
 
 static PyObject *
 py_yield(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return leave(self, args[0], YIELDED);
+    return has(count, 1) ? leave(self, args[0], YIELDED) : NULL;
 }
 
 static PyObject *
 py_unwind(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return leave(self, args[0], UNWOUND);
+    return has(count, 1) ? leave(self, args[0], UNWOUND) : NULL;
+}
+
+/* Of calls only those of what is written in C are recorded here. */
+static inline PyObject *
+c_event(PyObject *self, PyObject *const *args, Py_ssize_t count, unsigned kind)
+{
+    PyObject *function;
+    if (!has(count, 3) || find((Core *)self, args[2], &function) < 0) {
+        return NULL;
+    }
+    if (function == NULL) {
+        return Py_NewRef(Py_None);
+    }
+    return kind == ENTERED ? enter(self, function, kind, 0) : leave(self, function, kind);
 }
 
 static PyObject *
 call(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    PyObject *function;
-    if (find((Core *)self, args[2], &function) < 0) {
-        return NULL;
-    }
-    return function == NULL ? Py_NewRef(Py_None) : enter(self, function, ENTERED, 0);
-}
-
-static inline PyObject *
-leave_c(PyObject *self, PyObject *called, unsigned kind)
-{
-    PyObject *function;
-    if (find((Core *)self, called, &function) < 0) {
-        return NULL;
-    }
-    return function == NULL ? Py_NewRef(Py_None) : leave(self, function, kind);
+    return c_event(self, args, count, ENTERED);
 }
 
 static PyObject *
 c_return(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return leave_c(self, args[2], LEFT);
+    return c_event(self, args, count, LEFT);
 }
 
 static PyObject *
 c_raise(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return leave_c(self, args[2], UNWOUND);
+    return c_event(self, args, count, UNWOUND);
 }
 
 #define CALLBACK(function) {#function, (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL}
@@ -552,8 +568,11 @@ core_lane(PyObject *self, PyObject *argument)
 {
     Core *core = (Core *)self;
     size_t capacity = PyLong_AsSize_t(argument);
-    if (capacity == (size_t)-1 && PyErr_Occurred()) {
+    if (PyErr_Occurred()) {
         return NULL;
+    }
+    if (capacity < 1 || capacity > PY_SSIZE_T_MAX / 32) {
+        return PyErr_Format(PyExc_ValueError, "no capacity of a lane: %zu", capacity);
     }
     Lane *lane = PyObject_GC_New(Lane, core->lane_type);
     if (lane == NULL) {
