@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import signal
 import sys
@@ -723,6 +724,7 @@ def test_stale_and_pruned(traced: Project) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring is not taken away so")
+@pytest.mark.parametrize("core", ["python", "c"])
 @pytest.mark.parametrize("used", ["marker", "fixture"])
 @pytest.mark.parametrize(
     "code",
@@ -733,9 +735,12 @@ def test_stale_and_pruned(traced: Project) -> None:
     ],
 )
 def test_a_trace_that_was_ended_by_its_body_is_an_error(
-    project: Project, used: str, code: str
+    project: Project, used: str, code: str, core: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest of the calls is missing: no gate passes on that."""
+    """The rest of the calls is missing: no gate passes on that. The hook in C is ended by profilers only."""
+    if core == "c" and not importlib.util.find_spec("pytest_instrcount.trace._core"):
+        pytest.skip("the core in C is not built")
+    monkeypatch.setenv("PYTEST_INSTRCOUNT_CORE", core)
     head = {
         "marker": "@pytest.mark.trace_profile(max_calls={'*.costly': 0})\ndef test_it(): body()",
         "fixture": "def test_it(trace_profile):\n    with trace_profile: body()",
@@ -745,6 +750,11 @@ def test_a_trace_that_was_ended_by_its_body_is_an_error(
         f"def body():\n    {code}\n    costly()\n{head}\n"
     )
     result = project.measure()
+    if core == "c" and "cProfile" not in code:
+        result.stdout.fnmatch_lines(["*tracer setprofile, core c*"])
+        assert result.ret == (1 if used == "marker" else 0)
+        assert ("*.costly" in result.stdout.str()) == (used == "marker")
+        return
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*has ended this trace before its end: calls are missing*"])
     assert "1 passed" not in result.stdout.str()
