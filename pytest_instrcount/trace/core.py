@@ -19,9 +19,15 @@ _MODULE: Final = "pytest_instrcount.trace._core"
 def load_native() -> ModuleType | None:
     """The core in C; None if it is not built, or not wanted.
 
-    Raises InstrcountError ``tracer-backend`` if it is wanted, and not built.
+    Raises InstrcountError ``tracer-backend`` if it is wanted, and not built; and for an unknown name.
     """
     wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "python", "c"):
+        raise InstrcountError(
+            "tracer-backend",
+            f"{VARIABLE}={wanted}: there is no such core",
+            f"{VARIABLE}=c or python",
+        )
     if wanted == "python" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
     try:

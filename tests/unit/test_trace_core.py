@@ -177,6 +177,9 @@ def test_the_core_is_chosen(choose: Callable[[str], None], monkeypatch: pytest.M
     assert caught.value.slug == "tracer-backend"
     choose("")
     assert cores.core_name(BACKEND) == "python"
+    choose("rust")
+    with pytest.raises(InstrcountError, match="no such core"):
+        cores.core_name(BACKEND)
 
 
 @native

@@ -261,6 +261,10 @@ current_lane(Core *core, int entering)
     Py_INCREF((PyObject *)core);
     PyObject *made = PyObject_CallFunctionObjArgs(core->adopt, entering ? Py_True : Py_False, NULL);
     Py_XDECREF(made);           /* core->lanes keeps it */
+    if (made != NULL && here.number != core->number) {
+        PyErr_SetString(PyExc_RuntimeError, "adopt() has opened no lane");
+        made = NULL;
+    }
     Py_DECREF((PyObject *)core);
     return made == NULL ? NULL : here.lane;
 }
