@@ -36,7 +36,9 @@ def _documented(found: re.Match[str]) -> str:
 @functools.cache
 def _package() -> Any:
     extensions = griffe.load_extensions(str(Path(__file__).with_name("docstrings.py")))
-    return griffe.load("pytest_instrcount", extensions=extensions, resolve_aliases=True)
+    return griffe.load(
+        "pytest_instrcount", extensions=extensions, resolve_aliases=True, allow_inspection=False
+    )
 
 
 def _plain(shown: Any) -> str:
