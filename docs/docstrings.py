@@ -27,8 +27,10 @@ class Docstrings(griffe.Extension):
 
     def on_attribute(self, *, attr: griffe.Attribute, **_: Any) -> None:
         """The lines above it."""
+        if attr.lineno is None:  # of the module in C, which has no lines
+            return
         lines: list[str] = []
-        above = reversed(attr.module.lines_collection[attr.filepath][: (attr.lineno or 1) - 1])
+        above = reversed(attr.module.lines_collection[attr.filepath][: attr.lineno - 1])
         for line in above:
             found = _COMMENT.fullmatch(line)
             if not found:
