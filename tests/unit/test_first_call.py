@@ -147,6 +147,19 @@ def ask() -> int:
     return answer()
 
 
+class Secret(list[int]):
+    """Shows its attributes to nobody."""
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError
+
+
+def test_one_that_has_no_attributes_to_show() -> None:
+    (remark,) = remarks(list.clear, Secret([1]))
+    assert remark.startswith("only the first call changes argument 1:")
+
+
 class Proxy:
     """Stands for nothing yet: who asks it is told so."""
 
