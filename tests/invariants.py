@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pytest_instrcount.trace.columns import Columns, Flag
 from pytest_instrcount.trace.counts import lasting_names
@@ -78,3 +78,10 @@ def resume_counts(tree: Tree) -> dict[str, int]:
     for row, key in enumerate(columns.key):
         found[names[key]] += columns.resumes(row)
     return dict(+found)
+
+
+def differing(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Names whose numbers are not the same, with both."""
+    names = sorted(first.keys() | second.keys())
+    pairs = {name: (first.get(name, 0), second.get(name, 0)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -112,9 +112,10 @@ def _cause(result: TestResult, summary: RunSummary) -> _Record:
         return {"cause": None, "why": []}
     command = "" if summary.against else measure(result.nodeid)
     lines = render_failure(result, command, _WIDTH)
-    if result.verdict not in _CHANGED or not main_cause(result)[0]:
+    function, what = main_cause(result) if result.verdict in _CHANGED else ("", "")
+    if not function:
         return {"cause": None, "why": lines}
-    return {"cause": [*main_cause(result), main_cause(result, exact=False)[1]], "why": lines}
+    return {"cause": [function, what, main_cause(result, exact=False)[1]], "why": lines}
 
 
 def _first(functions: Sequence[FunctionDelta], result: TestResult) -> Sequence[FunctionDelta]:

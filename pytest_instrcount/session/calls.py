@@ -19,6 +19,7 @@ from pytest_instrcount.fixtures.trace.hooks import wish_of
 from pytest_instrcount.fixtures.trace.ignore import describe
 from pytest_instrcount.fixtures.trace.settings import TRACE_MARKER, TraceWish
 from pytest_instrcount.gate.call_rulings import TracedCount
+from pytest_instrcount.gate.calls import edge_changes
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.time_limit import PhaseLimits
@@ -105,8 +106,7 @@ class TracedTests:
             return answer["problem"] or "it did not pass where it was to be traced"
         traced, wish = answer["traced"], self._wishes[nodeid]
         first, second = ({(a, b): (n, m) for a, b, n, m in traced[k]} for k in ("first", "second"))
-        edges = sorted(first.keys() | second.keys())
-        varying = tuple(edge for edge in edges if first.get(edge) != second.get(edge))
+        varying = tuple(sorted(each.edge for each in edge_changes(first, second)))
         return TracedCount(
             CallTable(nodeid, second, trace_facts(wish), traced["memory"]),
             wish.max_delta,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 
 from pytest_instrcount.trace.columns import Columns, Flag, Key
@@ -103,14 +103,3 @@ def _part_below(above: Part, part: Part) -> Part:
     if above is Part.pool or (above is Part.jobs and part is Part.builtin):
         return above
     return Part.own
-
-
-def differing(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """Names whose numbers are not the same, with both.
-
-    >>> differing({"m:f": 1, "m:g": 2}, {"m:f": 1, "m:h": 2})
-    {'m:g': (2, 0), 'm:h': (0, 2)}
-    """
-    names = sorted(first.keys() | second.keys())
-    pairs = {name: (first.get(name, 0), second.get(name, 0)) for name in names}
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.trace.counts import differing
+from tests.invariants import differing
 from tests.unit.trace_workloads import WORKLOADS, counts_of
 from tests.unit.tracing import BACKENDS
 

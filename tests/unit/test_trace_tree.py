@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.trace.columns import Columns, Key, Thread
-from pytest_instrcount.trace.counts import differing, lasting_names
+from pytest_instrcount.trace.counts import lasting_names
 from pytest_instrcount.trace.keys import KeyTable, trim_path
 from pytest_instrcount.trace.text import render
 from pytest_instrcount.trace.tree import EXPLAINED_LINES, Tree, explain_calls
+from tests.invariants import differing
 from tests.unit.tracing import trace
 
 HERE = __name__

@@ -231,7 +231,7 @@ class Counter(CallCounter):
             toggle()
             yield calls, dump, dump
             switch_only(1, dump, dump)
-            for text in () if self.first is None else self.first.remarks():
+            for text in self.first_remarks():
                 self._channel.send({"kind": "remark", "text": text})
             if waited_for() != others:
                 starts = Starts()

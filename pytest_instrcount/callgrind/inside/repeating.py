@@ -27,6 +27,10 @@ class CallCounter:
     #: what the first call found, to be held against what the counted ones leave
     first: FirstCall | None = None
 
+    def first_remarks(self) -> list[str]:
+        """What only the first call does, as the verdict is to say it: asked once all calls are made."""
+        return [] if self.first is None else self.first.remarks()
+
     def fork(self, work: Callable[[], None]) -> None:
         """Do the counting where it leaves nothing behind, if there is such a place."""
         raise NotImplementedError

@@ -155,8 +155,7 @@ class BytecodeRun:
         finally:
             del self._gate.config.stash[COUNTING]
         remarks = remarks_of(item.stash.get(BENCHMARK, None))
-        first = [] if counter.first is None else counter.first.remarks()
-        self._findings.remark(item.nodeid, [*remarks, *first])
+        self._findings.remark(item.nodeid, [*remarks, *counter.first_remarks()])
         text, properties = self._judge(item, chosen, counter, reports)
         if text:
             reason = text.removeprefix("instrcount: ")
