@@ -8,7 +8,7 @@
 Installs each project, what its tests need, pytest-benchmark and pytest-codspeed from PyPI into an
 environment of its own, unpacks its sdist (or clones its repository, where that has no benchmarks), and
 runs ``pytest --instrcount-only`` on the benchmarks twice. Prints tests, outcomes and seconds of both
-runs, and how many counts differ. Exits 1 if one does, or if a benchmark fails.
+runs, and which counts differ. Exits 1 if one does, or if a benchmark fails.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def measure(python: Path, source: Path, args: tuple[str, ...]) -> tuple[dict[str
     variables = {name: value for name, value in os.environ.items() if name != "CI"}
     start = time.monotonic()
     done = subprocess.run(
-        [*map(str, command), *args],
+        [*map(str, command), *args, "--color=no"],
         cwd=source,
         env=variables,
         capture_output=True,
@@ -150,11 +150,16 @@ def main() -> None:
         python, source = prepare(project, folder, without=options.without)
         first, outcome, seconds = measure(python, source, project.args)
         second, _, again = measure(python, source, project.args)
-        differ = sum(second.get(nodeid) != ir for nodeid, ir in first.items())
-        bad = bad or differ > 0 or re.search(r"failed|error", outcome) is not None
+        differ = [nodeid for nodeid, ir in first.items() if second.get(nodeid) != ir]
+        bad = bad or bool(differ) or re.search(r"failed|error", outcome) is not None
         name = f"{project.name} {project.version}"
         times = f"{seconds:6.0f} s {again:6.0f} s"
-        print(f"{name:18} {len(first):8} {times} {differ:6}  {outcome}", flush=True)
+        print(
+            f"{name:18} {len(first):8} {times} {len(differ):6}  {outcome}",
+            *differ,
+            sep="\n  ",
+            flush=True,
+        )
     sys.exit(bad)
 
 
