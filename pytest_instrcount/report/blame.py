@@ -129,7 +129,8 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
     for each in result.functions:
         if each.ir * sign > 0:
             path, _, name = each.name.rpartition(":")
-            return name, f"{path}, {_calls(each.calls_before, each.calls_after)}" if exact else path
+            calls = _calls(each.calls_before, each.calls_after) if exact else ""
+            return name, f"{path}, {calls}" if calls else path
     return "", ""
 
 
@@ -239,12 +240,15 @@ def function_lines(
 
 
 def _calls(before: Fraction, after: Fraction) -> str:
-    """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before."""
+    """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before.
+
+    Nothing of what runs on, as CPython's loop of evaluation, and is not called.
+    """
     if before and after and before != after:
         return f"{quotient(before)} -> {quotient(after)} calls"
     number = after or before
     word = "" if before == after else "new, " if after else "gone, "
-    return f"{word}{quotient(number)} call{'' if number == 1 else 's'}"
+    return f"{word}{quotient(number)} call{'' if number == 1 else 's'}" if number else ""
 
 
 def _work_lines(result: TestResult) -> list[str]:

@@ -13,10 +13,11 @@ from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.blame import find_blame
 from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Place
+from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.report.blame import render_blame
+from pytest_instrcount.report.blame import main_cause, render_blame
 
 LIMIT = parse_limit("1%")
 
@@ -113,6 +114,19 @@ def test_calls_saved() -> None:
         "calls added: system calls 0 -> 1",
         "calls saved: allocations 9 -> 7",
     ]
+
+
+def test_what_runs_on_is_called_no_times() -> None:
+    """CPython 3.12 calls its loop of evaluation once, before the count begins."""
+    loop = FunctionDelta("ceval.c:_PyEval_EvalFrameDefault", Fraction(30), Fraction(0), Fraction(0))
+    size = FunctionDelta("abstract.c:PyObject_Size", Fraction(10), Fraction(1), Fraction(2))
+    result = TestResult("t.py::t", Verdict.regressed, 1040, 1000, Fraction(4, 100), LIMIT)
+    result = replace(result, functions=(loop, size))
+    assert render_blame(result, 80)[-2:] == [
+        "  75 %                ceval.c:_PyEval_EvalFrameDefault",
+        "  25 %  1 -> 2 calls  abstract.c:PyObject_Size",
+    ]
+    assert main_cause(result) == ("_PyEval_EvalFrameDefault", "ceval.c")
 
 
 def test_what_is_installed(tmp_path: Path) -> None:
