@@ -232,3 +232,5 @@ class Answer(EndedResult):
     counted: list[int] | None
     #: processes that the counted call started and waited for; None if it did neither
     offspring: int | None
+    #: instructions of the first call; 0 if they were not counted, as they are by Python function alone
+    first_ir: int

@@ -14,6 +14,15 @@ from pytest_instrcount.host.patience import Patience
 ORDER_SECONDS = 60.0
 
 
+def seconds_at_work(pid: int) -> float | None:
+    """Seconds for which a process ran or waited for a processor; None if the kernel does not count these."""
+    try:
+        running, in_line, _ = Path("/proc", str(pid), "schedstat").read_text().split()
+        return (int(running) + int(in_line)) / 1e9
+    except (OSError, ValueError):
+        return None
+
+
 def state_of(pid: int) -> str:
     """The letter for what a process does (``T`` is stopped); "" if it is gone."""
     return _stat_fields(pid)[0]

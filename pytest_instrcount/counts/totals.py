@@ -9,6 +9,8 @@ from pathlib import Path
 from pytest_instrcount.errors import InstrcountError
 
 _HEADER = re.compile(rb"^(part|positions|events|totals):(.*)", re.MULTILINE)
+#: The last lines of a dump are shorter.
+_TAIL_BYTES = 512
 
 
 def read_total(path: Path) -> int:
@@ -20,6 +22,16 @@ def read_total(path: Path) -> int:
         return _sum_totals(path.read_bytes())
     except (OSError, ValueError) as error:
         raise damaged(path, error) from error
+
+
+def is_whole(dump: Path) -> bool:
+    """True if a dump has its last line; what is before it is looked at when it is read."""
+    try:
+        with dump.open("rb") as file:
+            file.seek(max(0, dump.stat().st_size - _TAIL_BYTES))
+            return b"\ntotals: " in file.read()
+    except OSError:
+        return False
 
 
 def damaged(source: Path | Iterable[str], error: Exception) -> InstrcountError:

@@ -69,6 +69,8 @@ class Blaming:
     rootdir: Path
     #: what is to be said below the table
     notes: list[str] = field(default_factory=list)
+    #: nodeid -> instructions of the first call
+    first_irs: dict[str, int] = field(default_factory=dict)
 
     def measure(
         self,
@@ -119,10 +121,16 @@ class Blaming:
         count("asked", "by Python function", len(orders))
         try:
             first = zygote.ask(
-                [replace(order, by_python=True, trace=how == TRACER) for order in orders]
+                [
+                    replace(order, pilot=False, by_python=True, trace=how == TRACER)
+                    for order in orders
+                ]
             )
             for number, order in enumerate(orders, first):
-                yield order, _answer(zygote.wait(number, poll_of(order.nodeid)), namer)
+                found = zygote.wait(number, poll_of(order.nodeid))
+                if how == TRAMPOLINES and not isinstance(found, Problem):
+                    self.first_irs[order.nodeid] = found["first_ir"]
+                yield order, _answer(found, namer)
         finally:
             zygote.end()
 

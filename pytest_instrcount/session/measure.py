@@ -17,6 +17,7 @@ from pytest_instrcount.config.options import wants_debugger
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.fixtures.first_call import remarks_on_first
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.host.text import several
@@ -214,18 +215,11 @@ class Counting:
         """Find out by Python function what regressed, and what is about to be stored."""
         if self._settings.blame == "off":
             return
-        orders = [
-            (
-                replace(
-                    self._order(self._items[measurement.nodeid]),
-                    warmup=measurement.warmup,
-                    calls=measurement.calls,
-                    pilot=False,
-                ),
-                how,
-            )
-            for measurement, how in self._findings.rulings.to_attribute(MOST_BLAMED)
-        ]
+        orders, counted = [], {}
+        for each, how in self._findings.rulings.to_attribute(MOST_BLAMED):
+            order = self._order(self._items[each.nodeid])
+            orders.append((replace(order, warmup=each.warmup, calls=each.calls), how))
+            counted[each.nodeid] = each.total_ir / each.calls
         if not orders:
             return
         from pytest_instrcount.session.attribute import Blaming
@@ -237,6 +231,8 @@ class Counting:
         with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
             for nodeid, tree in trees:
                 self._findings.attribute(nodeid, tree)
+        for nodeid, first_ir in blaming.first_irs.items():
+            self._findings.remark(nodeid, remarks_on_first(first_ir, counted[nodeid]))
         for note in blaming.notes:
             self._findings.note(note)
 

@@ -70,6 +70,56 @@ def test_needs_it():
 """
 
 
+CACHED = """
+import functools, unittest, pytest
+
+class Tables:
+    def __init__(self):
+        self.known = {}
+    def find(self, number):
+        if number not in self.known:
+            self.known[number] = sum(each * each for each in range(number))
+        return self.known[number]
+
+class Service:
+    def __init__(self):
+        self.tables = Tables()
+    def answer(self, number):
+        return self.tables.find(number)
+
+SERVICE = Service()
+
+@pytest.mark.instrcount
+def test_body():
+    assert SERVICE.answer(3000)
+
+def test_fixture(instrcount):
+    assert instrcount(SERVICE.answer, 3001)
+
+class TestCase(unittest.TestCase):
+    @pytest.mark.instrcount
+    def test_method(self):
+        assert SERVICE.answer(3002)
+
+def test_no_cache(instrcount):
+    assert instrcount(Tables().__class__).known == {}
+    assert sum(each * each for each in range(3000))
+"""
+
+
+def test_a_cache_far_below_is_known_by_what_the_first_call_executes(
+    project: pytest.Pytester, run: Run
+) -> None:
+    """Nobody looks so deep, but the first call is counted where the test is counted by function."""
+    project.makepyfile(test_it=CACHED)
+    result, tests = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=4)
+    for name in ("test_body", "test_fixture", "TestCase::test_method"):
+        (remark,) = tests[f"test_it.py::{name}"]["remarks"]
+        assert remark.startswith("the first call executes over 1"), name
+    assert not tests["test_it.py::test_no_cache"]["remarks"]
+
+
 def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: Run) -> None:
     """Ten times the elements cost ten times as much; what is not counted of the others is said."""
     project.makepyfile(test_it=ONCE)

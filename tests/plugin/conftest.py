@@ -326,6 +326,12 @@ class TestChild:
         self._fixture = InstrCount(request.node.nodeid, self)
         return self._fixture
 
+    def begin_first(self) -> None:
+        pass
+
+    def end_first(self) -> None:
+        pass
+
     async def count_awaited(
         self, target: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
@@ -379,6 +385,7 @@ class TestChild:
             "unused": unused,
             "remarks": remarks_of(benchmark),
             "offspring": None,
+            "first_ir": 0,
             "expected": self._used,
             "modules": self._valgrind.modules,
             "compiled": 0,

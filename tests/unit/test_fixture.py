@@ -12,17 +12,15 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.fixtures.first_call import FirstCall
+from pytest_instrcount.callgrind.inside.repeating import CallCounter
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.fixtures.rounds import Rounds
 
 NODEID = "test_a.py::test_x"
 
 
-class Recorder:
+class Recorder(CallCounter):
     """Counts nothing, and keeps what it was asked to count."""
-
-    first: FirstCall | None = None
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.callgrind import procfs
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.supervisor import runs
 
@@ -78,8 +79,8 @@ def test_what_waits_is_not_repeated(
 
 def test_time_at_work() -> None:
     """Of a process that sleeps it stands still."""
-    before = runs.seconds_at_work(os.getpid())
+    before = procfs.seconds_at_work(os.getpid())
     time.sleep(1.0)
-    after = runs.seconds_at_work(os.getpid())
+    after = procfs.seconds_at_work(os.getpid())
     assert before is None or 0 <= after - before < 0.9  # type: ignore[operator]
-    assert runs.seconds_at_work(-1) is None
+    assert procfs.seconds_at_work(-1) is None

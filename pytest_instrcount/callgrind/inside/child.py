@@ -89,6 +89,18 @@ class Counter(CallCounter):
         """Count the awaited calls of ``pedantic``, as ``count_rounds`` does."""
         await count_awaited_rounds(self, rounds)
 
+    def begin_first(self) -> None:
+        """Count the first call, too, by Python function: a count that is gated is not disturbed by it."""
+        if self._trampolines is not None:
+            self._requests.start()
+            self._requests.toggle()
+
+    def end_first(self) -> None:
+        """Leave a dump of the first call."""
+        if self._trampolines is not None:
+            self._requests.dump()
+            self._requests.stop()
+
     def fork(self, work: Callable[[], None]) -> None:
         """Do the counting in a fork of this process, and wait for its end.
 

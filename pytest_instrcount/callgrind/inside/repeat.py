@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 import pytest
@@ -146,6 +146,16 @@ def first_call_of(item: pytest.Function) -> FirstCall:
         if name in definitions and definitions[name][-1].scope != "function"
     }
     return FirstCall(getattr(item.obj, "__func__", item.obj), (), kept)
+
+
+@contextmanager
+def noting_first(item: pytest.Function, counter: CallCounter, *, counted: object) -> Iterator[None]:
+    """Around the first call of a test: what no later one does. ``counted``: unless a fixture counts."""
+    counter.first = first = first_call_of(item)
+    body = between(item.obj, counter.begin_first, counter.end_first)
+    with replaced_body(item, body) if counted else nullcontext():
+        yield
+    first.is_made()
 
 
 def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:

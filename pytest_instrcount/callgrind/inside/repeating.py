@@ -27,6 +27,12 @@ class CallCounter:
     #: what the first call found, to be held against what the counted ones leave
     first: FirstCall | None = None
 
+    def begin_first(self) -> None:
+        """The first call is about to be made; how much it executes may be counted."""
+
+    def end_first(self) -> None:
+        """The first call has been made."""
+
     def first_remarks(self) -> list[str]:
         """What only the first call does, as the verdict is to say it: asked once all calls are made."""
         return [] if self.first is None else self.first.remarks()

@@ -18,7 +18,7 @@ from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
 from pytest_instrcount.callgrind.inside.offspring import running_beside
-from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, first_call_of, run_phase
+from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.config import compat
@@ -185,18 +185,19 @@ class TestChild:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Function) -> bool:
-        repeater = Repeater(item)
+        repeater, order = Repeater(item), self._order
         with self._presented():
             passed = self._phase(item, "setup")
             if passed:
                 self._show_test(item)
-                self._counter.first = first = first_call_of(item)
-                passed = self._phase(item, "call")
-                first.is_made()
+                # of a count that is gated, the first call is left alone
+                counted = order["by_python"] and not order["trace"] and self._fixture is None
+                with noting_first(item, self._counter, counted=counted):
+                    passed = self._phase(item, "call")
                 self._beside = running_beside()
             passed = self._phase(item, "teardown", repeater.sibling) and passed
         self._note_benchmark(item.stash.get(BENCHMARK, None))
-        if passed and self._order["trace"]:
+        if passed and order["trace"]:
             self._trace(item, repeater)
         elif passed and not self._counter.used:
             self._count(repeater)

@@ -14,20 +14,18 @@ from pytest_instrcount.callgrind.channel import REPETITION, Channel
 from pytest_instrcount.callgrind.messages import Broken, Collected, EndedResult, FromTest
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.process import Parent, Valgrind
+from pytest_instrcount.callgrind.procfs import seconds_at_work
 from pytest_instrcount.callgrind.repetition import (
     LONG_WAIT_SECONDS,
     choose_repetition,
     is_long,
     read_pilot,
 )
+from pytest_instrcount.counts.totals import is_whole, read_total
 from pytest_instrcount.host.patience import Patience
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]
-
-#: The last lines of a dump are shorter.
-_TAIL_BYTES = 512
-
 
 #: So many layouts of memory are forked of one zygote, whose memory was filled before its first import:
 #: what a zygote has imported lies elsewhere than in the one of the usual layout, which is number 0.
@@ -135,6 +133,9 @@ class Run:
     once: float = 0.0
     #: Warm-up and calls that it was told to make.
     chosen: tuple[int, int] = (0, 0)
+    #: Instructions of the first call, where it was counted, and the dumps that it left to the counting process.
+    first_ir: int = 0
+    earlier: int = 0
     counted: list[int] | None = None
     wanted_dumps: list[int] = field(default_factory=list)
     counted_dumps: list[str] = field(default_factory=list)
@@ -160,6 +161,8 @@ class Run:
             self.counter = int(message["pid"])
             self.insists = message["warmup"], message["calls"]
             self.pilot_began = time.monotonic(), seconds_at_work(self.counter)
+            if self.test.order.by_python:
+                self._take_first()
         elif message["kind"] == "ask":
             self.answer_pilot()
         elif message["kind"] == "counted":
@@ -174,6 +177,14 @@ class Run:
             self.channel.send(presentation)
         else:
             self.result = message
+
+    def _take_first(self) -> None:
+        self.earlier = len(self.dumps())
+        dump = self.folder / f"out.{self.pid}.1"
+        if dump.exists():
+            self.first_ir = read_total(dump)
+            if self.counter != self.pid:
+                dump.unlink()
 
     def answer_pilot(self) -> None:
         """Say how often to repeat: as the test insists, as the order says, or by the pilot's count."""
@@ -197,7 +208,7 @@ class Run:
         """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
         warmup, calls = self.chosen
         self.counted = [warmup, calls * iterations]
-        first = 4 if self.piloted else 1
+        first = self.earlier + (4 if self.piloted else 1)
         self.wanted_dumps = list(range(first, first + 2 * calls + 1, 2))
 
     def spans(self) -> list[tuple[str, float, float]]:
@@ -265,30 +276,11 @@ class Starting:
     only: Test | None = None
 
 
-def seconds_at_work(pid: int) -> float | None:
-    """Seconds for which a process ran or waited for a processor; None if the kernel does not count these."""
-    try:
-        running, in_line, _ = Path("/proc", str(pid), "schedstat").read_text().split()
-        return (int(running) + int(in_line)) / 1e9
-    except (OSError, ValueError):
-        return None
-
-
 def is_late(each: Starting | FileChild, now: float) -> bool:
     """True if its time is over, with all that a slow machine is given, and on ``deadline``."""
     if each.deadline <= now and not (isinstance(each, FileChild) and each.why):
         each.deadline += each.patience.more()
     return each.deadline <= now
-
-
-def is_whole(dump: Path) -> bool:
-    """True if a dump has its last line; what is before it is looked at when it is read."""
-    try:
-        with dump.open("rb") as file:
-            file.seek(max(0, dump.stat().st_size - _TAIL_BYTES))
-            return b"\ntotals: " in file.read()
-    except OSError:
-        return False
 
 
 def child_name(name: str, layout: int = 0) -> str:

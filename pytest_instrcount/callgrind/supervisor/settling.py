@@ -158,6 +158,7 @@ def _answer(run: Run, result: EndedResult) -> Answer:
         "modules": result["modules"] + (collected["modules"] if collected else []),
         "problem": run.problem or result["problem"],
         "offspring": run.offspring,
+        "first_ir": run.first_ir,
         "remarks": [*result["remarks"], *run.remarks],
     }
 
