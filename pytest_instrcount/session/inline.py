@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Iterable, Mapping
 from io import BytesIO
@@ -17,8 +18,8 @@ from pytest_instrcount.gate.store.textfile import unwritable
 from pytest_instrcount.host.files import replace_file
 from pytest_instrcount.host.text import several
 
-#: Line, from 1, and byte in it.
-_Place: TypeAlias = tuple[int, int]
+#: From which byte to which other ones are put; none where nothing is to change.
+_Edit: TypeAlias = tuple[int, int, bytes]
 _UNSURE = (Verdict.failed, Verdict.nondeterministic)
 _DIGITS = 3
 
@@ -57,49 +58,48 @@ def _write_file(path: Path, tests: Mapping[str, TestResult]) -> tuple[int, set[s
         source = path.read_bytes()
         if tokenize.detect_encoding(BytesIO(source).readline)[0] != "utf-8":
             return 0, set()
-    except (OSError, SyntaxError):
+        tree = ast.parse(source)
+    except (OSError, SyntaxError, ValueError):
         return 0, set()
-    number, held = 0, set()
-    for name, result in tests.items():
-        edited = _edited(source, name, result)
-        number += edited not in (None, source)
-        source = source if edited is None else edited
-        held |= set() if edited is None else {name}
-    if number:
+    edits = {name: _edit(source, _marker(tree, name), result) for name, result in tests.items()}
+    held = {name: edit for name, edit in edits.items() if edit is not None}
+    changes = sorted((edit for edit in held.values() if edit[2]), reverse=True)
+    for start, end, text in changes:  # the last first: the places of the others stay
+        source = source[:start] + text + source[end:]
+    if changes:
         try:
             replace_file(path, source)
         except OSError as error:
             raise unwritable(path, error) from error
-    return number, held
+    return len(changes), set(held)
 
 
-def _edited(source: bytes, name: str, result: TestResult) -> bytes | None:
-    """The source with the ceiling of a test; None if there is no place for it."""
-    marker = _marker(source, name)
-    assert result.ir is not None
+def _edit(source: bytes, marker: ast.expr | None, result: TestResult) -> _Edit | None:
+    """How a marker gets the ceiling of its test, none if it has it; None if there is no place for it."""
+    if marker is None or result.ir is None:
+        return None
     ceiling = ceiling_of(result.ir, result.limit)
     old = _ceiling_in(marker)
-    if marker is None or (old is not None and _number(old) is None):
+    if old is None:
+        return _with_argument(source, marker, f"max_ir={ceiling:_}".encode())
+    if not isinstance(old, ast.Constant) or type(old.value) is not int:
         return None
-    if result.ir <= (_number(old) or 0) <= 2 * ceiling - result.ir:
-        return source
-    edited = _put(source, marker, old, f"{ceiling:_}")
-    # what is in a form that this does not know, as an argument in parentheses, shows now
-    return edited if _number(_ceiling_in(_marker(edited, name))) == ceiling else None
+    holds = result.ir <= old.value <= 2 * ceiling - result.ir
+    start, end = _offset(source, old.lineno, old.col_offset), _end(source, old)
+    return start, end, b"" if holds else f"{ceiling:_}".encode()
 
 
-def _put(source: bytes, marker: ast.expr, old: ast.expr | None, ceiling: str) -> bytes:
-    """The source with a ceiling in a marker: in the place of the old one, or as its last argument."""
-    new = f"max_ir={ceiling}"
-    if old is not None:
-        return _replaced(source, (old.lineno, old.col_offset), _end(old), ceiling)
+def _with_argument(source: bytes, marker: ast.expr, new: bytes) -> _Edit | None:
+    """How a marker gets one argument more, as its last."""
+    end = _end(source, marker)
     if not isinstance(marker, ast.Call):
-        return _replaced(source, _end(marker), _end(marker), f"({new})")
+        return end, end, b"(" + new + b")"
     arguments = [*marker.args, *(each.value for each in marker.keywords)]
-    if not arguments:
-        return _replaced(source, _end(marker.func), _end(marker), f"({new})")
-    last = max(map(_end, arguments))
-    return _replaced(source, last, last, f", {new}")
+    last = max((_end(source, each) for each in arguments), default=_end(source, marker.func))
+    rest = b"".join(re.sub(rb"#.*", b"", source[last:end]).split())
+    if rest not in ((b")", b",)") if arguments else (b"()",)):  # more parentheses, as in calls=(2)
+        return None
+    return (last, last, b", " + new) if arguments else (last, end, b"(" + new + b")")
 
 
 def ceiling_of(ir: int, limit: Limit) -> int:
@@ -114,12 +114,8 @@ def ceiling_of(ir: int, limit: Limit) -> int:
     return -(-allowed // unit) * unit
 
 
-def _marker(source: bytes, name: str) -> ast.expr | None:
+def _marker(node: ast.AST, name: str) -> ast.expr | None:
     """The decorator of a test that is its marker."""
-    try:
-        node: ast.AST = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
     for part in name.split("::"):
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, kinds)]
@@ -140,15 +136,9 @@ def _ceiling_in(marker: ast.expr | None) -> ast.expr | None:
     return next((each.value for each in keywords if each.arg == "max_ir"), None)
 
 
-def _number(node: ast.expr | None) -> int | None:
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+def _end(source: bytes, node: ast.expr) -> int:
+    return _offset(source, node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _end(node: ast.expr) -> _Place:
-    return node.end_lineno or 0, node.end_col_offset or 0
-
-
-def _replaced(source: bytes, start: _Place, end: _Place, text: str) -> bytes:
-    lines = source.splitlines(keepends=True)
-    first, last = (sum(map(len, lines[: line - 1])) + column for line, column in (start, end))
-    return source[:first] + text.encode() + source[last:]
+def _offset(source: bytes, line: int, column: int) -> int:
+    return sum(map(len, source.splitlines(keepends=True)[: line - 1])) + column

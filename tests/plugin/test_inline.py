@@ -62,6 +62,9 @@ def test_variable(): pass
 @pytest.mark.instrcount(calls=(2))
 def test_parentheses(): pass
 
+@(pytest.mark.instrcount)()
+def test_called_outside(): pass
+
 class TestMarked:
     pytestmark = pytest.mark.instrcount
     def test_in_class(self): pass
@@ -108,7 +111,7 @@ def test_what_has_no_place_for_it_is_named(project: Project) -> None:
     assert (
         "no marker of its own, with a number or none as max_ir: test_it.py::test_variable" in said
     )
-    assert "and 1 more" in said
+    assert "and 2 more" in said
 
 
 def test_tests_that_fail_keep_what_they_have(project: Project) -> None:
