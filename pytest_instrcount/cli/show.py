@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.baseline import Baseline, Store
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import StoredFile, read_each
 from pytest_instrcount.gate.store.names import (
@@ -116,9 +116,12 @@ def show_history(folder: Path, wanted: str) -> list[str]:
     lines: list[str] = []
     files = [file for file in find_stored(folder, wanted) if isinstance(file.content, Baseline)]
     for file in files:
-        past = read_past(file.path)
+        assert isinstance(file.content, Baseline)
+        store = Store(folder, file.place[0])
+        past = read_past([*map(store.path, file.content.formerly), file.path])
         lines += ["", f"{file.place[0]}:"] if lines else [f"{file.place[0]}:"]
-        lines += [printable(file.nodeid), *_history(past, file)]
+        names = ", formerly ".join([file.nodeid, *reversed(file.content.formerly)])
+        lines += [printable(names), *_history(past, file)]
     return lines
 
 

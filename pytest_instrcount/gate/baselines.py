@@ -13,7 +13,7 @@ from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
 from pytest_instrcount.gate.store.baseline_json import OLDER
-from pytest_instrcount.gate.store.schema import raw_baseline
+from pytest_instrcount.gate.store.schema import MOST_NAMES, raw_baseline
 
 Record = TypeVar("Record", Measurement, Baseline)
 
@@ -71,7 +71,9 @@ class Baselines:
                 raise
             return error
         if isinstance(found, Found) and nodeid in self.renamed:
-            found = Found(replace(found.baseline, nodeid=nodeid))
+            old = found.baseline
+            names = (*old.formerly, old.nodeid)[-MOST_NAMES:]
+            found = Found(replace(old, nodeid=nodeid, formerly=names))
         if isinstance(found, Found):
             known = found.baseline.denoised
             self.noise.update(() if known is None else known.noise.functions)
@@ -94,7 +96,7 @@ class Baselines:
         old = found.baseline
         if old.denoised is None or old.denoised.layouts == 1:
             return False
-        raw = replace(old, denoised=None, python=None, ledger=(), body="")
+        raw = replace(old, denoised=None, python=None, ledger=(), body="", formerly=())
         return raw == raw_baseline(measurement, environment)
 
     def have_changed(self, nodeid: str) -> bool:

@@ -92,6 +92,8 @@ class TestResult:
     reason: str = ""
     #: why it was not compared with the baseline that it has; None where it was, or has none
     cause: Cause | None = None
+    #: earlier ids of the test, as its baseline knows them, the newest last
+    formerly: tuple[str, ...] = ()
     #: what is to be said with the verdict, whatever it is
     remarks: tuple[str, ...] = ()
 
@@ -129,6 +131,7 @@ def measured_result(
         layouts=max(1, len(measurement.layouts)),
         unsteady=measurement.unsteady,
         tree=None if old is None else old.python,
+        formerly=() if old is None else old.formerly,
     )
     if isinstance(comparison, Incomparable):
         differences = comparison.differences

@@ -245,7 +245,9 @@ class Rulings:
                 baseline = to_baseline(measurement, self.environment, known)
                 ledger = self._ledger(baseline)
                 tree, body = self._trees.get(nodeid), self.bodies.get(nodeid, "")
-                baseline = replace(baseline, python=tree, ledger=ledger, body=body)
+                baseline = replace(
+                    baseline, python=tree, ledger=ledger, body=body, formerly=result.formerly
+                )
                 if self.shard is not None:
                     self.shard.add(measurement)
                 written = self.store.write(baseline, update.add, update.remove)

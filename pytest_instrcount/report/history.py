@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, TypedDict, TypeVar
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE
@@ -19,6 +21,8 @@ from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
+
+Each = TypeVar("Each")
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50
@@ -59,6 +63,25 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
     except (OSError, ValueError, subprocess.SubprocessError):
         return histories
     return {path: points.get(full[path].relative_to(folder).as_posix(), []) for path in histories}
+
+
+def join_names(pasts: Sequence[Sequence[Each]], date_of: Callable[[Each], str]) -> list[Each]:
+    """The past of a test that was renamed, from those of its names, the oldest name first.
+
+    A name can be another test's since then: of each, what was before the next one.
+
+    >>> join_names([["2026-03-01", "2026-03-03"], ["2026-03-02"]], str)
+    ['2026-03-01', '2026-03-02']
+    """
+
+    def time_of(each: Each) -> datetime:
+        return datetime.fromisoformat(date_of(each))
+
+    joined: list[Each] = []
+    for past in reversed(pasts):
+        until = time_of(joined[0]) if joined else None
+        joined = [each for each in past if until is None or time_of(each) < until] + joined
+    return joined[-_MOST_STEPS:]
 
 
 def _points_below(folder: Path) -> dict[str, list[Point]]:
@@ -181,8 +204,23 @@ class Past:
     changed: bool
 
 
-def read_past(path: Path) -> Past:
-    """The commits that changed a baseline. Raises InstrcountError "no-history" where there are none."""
+def read_past(paths: Sequence[Path]) -> Past:
+    """The commits that changed a baseline, whose last path is that of today.
+
+    Raises InstrcountError "no-history" where there are none.
+    """
+    pasts = [_read_past(path) for path in paths]
+    points = join_names([past.points for past in pasts], attrgetter("date"))
+    if not points:
+        raise InstrcountError(
+            "no-history",
+            f"git's log has no commit of {shown_path(paths[-1])}",
+            f"git add {shown_path(paths[-1])} && git commit",
+        )
+    return replace(pasts[-1], points=tuple(points))
+
+
+def _read_past(path: Path) -> Past:
     tree = work_tree(path.parent)
     try:
         if tree is None:
@@ -203,12 +241,6 @@ def read_past(path: Path) -> Past:
     except (OSError, ValueError, TypeError, subprocess.SubprocessError):
         steps, shallow, status = [], False, b""
     points = tuple(step for step in steps if step is not None)
-    if not points:
-        raise InstrcountError(
-            "no-history",
-            f"git's log has no commit of {shown_path(path)}",
-            f"git add {shown_path(path)} && git commit",
-        )
     return Past(points, shallow, bool(status.strip()))
 
 

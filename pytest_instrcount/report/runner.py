@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
@@ -25,13 +26,17 @@ def _json(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
 
 
 def _html(summary: RunSummary, path_of: PathOf) -> Iterator[str]:
-    from pytest_instrcount.report.history import read_histories
+    from pytest_instrcount.report.history import join_names, read_histories
     from pytest_instrcount.report.page import render_page
     from pytest_instrcount.report.page_data import page_data
 
-    paths = {result.nodeid: path_of(result.nodeid) for result in summary.results}
-    found = read_histories(list(paths.values()))
-    histories = {nodeid: found[path] for nodeid, path in paths.items()}
+    names = {result.nodeid: (*result.formerly, result.nodeid) for result in summary.results}
+    paths = {nodeid: [*map(path_of, each)] for nodeid, each in names.items()}
+    found = read_histories([path for each in paths.values() for path in each])
+    histories = {
+        nodeid: join_names([found[path] for path in each], itemgetter("date"))
+        for nodeid, each in paths.items()
+    }
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     yield render_page(page_data(summary, histories, created))
 

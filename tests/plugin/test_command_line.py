@@ -11,6 +11,7 @@ import pytest
 
 from pytest_instrcount.cli.main import main
 from tests.plugin.conftest import Project
+from tests.plugin.test_reports import blocks, written
 
 SUITE = """
 import pytest
@@ -233,6 +234,13 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
+def commit(project: Project, minute: int) -> None:
+    git(project.path, "add", ".")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_DATE", f"2026-03-01T10:0{minute}:00+01:00")
+        git(project.path, "commit", "-q", "-m", "x")
+
+
 @pytest.fixture
 def committed(suite: Project) -> Project:
     """Two commits, the second with a reason, and a third count that is in none."""
@@ -257,6 +265,28 @@ def test_history(committed: Project, capsys: Captured) -> None:
         [second, day, "11,000", "+10 %", "more work"],
         [first, day, "10,000", "(the first)"],
     ]
+
+
+def test_history_of_a_renamed_test(project: Project, capsys: Captured) -> None:
+    """Under all its names, in ``history`` and on the page; without what others counted under them since."""
+    source = "import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n"
+    git(project.path, "init", "-q")
+    for minute, (name, ir) in enumerate((("a", 1_000), ("b", 1_100), ("c", 1_200), ("c", 1_300))):
+        project.write(source.replace("test_a", f"test_{name}"))
+        project.valgrind.costs[f"test_{name}"] = ir
+        project.update()
+        commit(project, minute)
+    other = source.partition("\n")[2].replace("pass", "max(1, 2)")
+    (project.path / "test_it.py").write_text(source.replace("test_a", "test_c") + other)
+    project.update()
+    commit(project, 9)
+    rows = [line.split() for line in said(capsys, "history", "test_c")[1:]]
+    names = "test_it.py::test_c, formerly test_it.py::test_b, formerly test_it.py::test_a"
+    assert rows[0] == names.split()
+    assert [row[2] for row in rows[2:]] == ["1,300", "1,200", "1,100", "1,000"]
+    project.write(source.replace("test_a", "test_d") + other)
+    points = blocks(written(project, "html"))["test-0"]["history"]
+    assert [ir for _, ir in points] == [1_000, 1_100, 1_200, 1_300, 10_000]
 
 
 def test_history_of_a_shallow_clone(

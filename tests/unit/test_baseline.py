@@ -26,6 +26,7 @@ from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.python.tree import CallTree, FunctionCost
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.baselines import Baselines
 from pytest_instrcount.gate.store import baseline, textfile
 from pytest_instrcount.gate.store.baseline import (
     Baseline,
@@ -423,6 +424,18 @@ def test_samples_of_older_schemas_are_replaced_by_an_update(tmp_path: Path, olde
     assert store.read(NODEID) == Found(to_baseline(measurement(), FACTS))
 
 
+def test_ten_earlier_names_are_kept(tmp_path: Path) -> None:
+    """The newest; a test can be renamed for ever."""
+    store = Store(tmp_path, KEY)
+    made = to_baseline(measurement(), FACTS)
+    store.write(replace(made, formerly=tuple(map(str, range(10)))))
+    found = Baselines(store, updating=False, renamed={"new": NODEID}).get("new")
+    assert isinstance(found, Found)
+    assert found.baseline.formerly == (*map(str, range(1, 10)), NODEID)
+    store.write(found.baseline)
+    assert store.read("new") == found
+
+
 def test_schema_document_names_the_keys() -> None:
     """docs/reference/schemas has the keys that are written, no more and no fewer."""
     document = json.loads((ROOT / "docs/reference/schemas/baseline-6.json").read_text())
@@ -431,7 +444,8 @@ def test_schema_document_names_the_keys() -> None:
     )
     document = json.loads((ROOT / "docs/reference/schemas/profile-6.json").read_text())
     written = WHOLE
-    assert sorted(document["required"]) == sorted(document["properties"]) == sorted(written)
+    assert sorted(document["required"]) == sorted(written)
+    assert document["properties"].keys() - written.keys() == {"formerly"}
     assert document["properties"]["schema"]["const"] == written["schema"] == 6
     for name in ("denoised", "python"):
         part = document["properties"][name]
@@ -618,6 +632,9 @@ def test_bad_files_are_named_and_left_alone(tmp_path: Path, text: str, slug: str
         edited(work=[]),
         edited(python=[]),
         edited(ledger=None),
+        edited(formerly=[]),
+        edited(formerly=["test_a"] * 11),
+        edited(formerly=[1]),
         edited(extra=1),
         *(without(key) for key in WHOLE),
         WHOLE_TEXT[:200],

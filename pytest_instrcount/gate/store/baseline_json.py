@@ -19,7 +19,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.layouts_json import denoised_values, parse_denoised
 from pytest_instrcount.gate.store.ledger import ledger_values, parse_ledger
 from pytest_instrcount.gate.store.names import measure, printable, remeasure, shown_path
-from pytest_instrcount.gate.store.schema import Baseline
+from pytest_instrcount.gate.store.schema import MOST_NAMES, Baseline
 from pytest_instrcount.gate.store.values import (
     LARGEST_COUNT,
     Invalid,
@@ -71,6 +71,8 @@ def render_baseline(baseline: Baseline) -> str:
         "body": baseline.body,
         "lost": baseline.lost,
     }
+    if baseline.formerly:
+        values["formerly"] = baseline.formerly
     return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
 
@@ -153,7 +155,8 @@ def damaged(path: Path, why: str, nodeid: str = "") -> InstrcountError:
 
 
 def _validated(text: dict[str, object]) -> Baseline:
-    found = object_of(text, "it", _KEYS)
+    formerly = list_of(text["formerly"], "formerly", MOST_NAMES) if "formerly" in text else []
+    found = object_of(text, "it", _KEYS | (text.keys() & {"formerly"}))
     isolation = text_of(found["isolation"], "isolation")
     if isolation not in ISOLATIONS:
         raise Invalid(f"isolation is {ascii(isolation)[:40]}")
@@ -179,6 +182,7 @@ def _validated(text: dict[str, object]) -> Baseline:
         work=counts_of(found["work"], "work"),
         ledger=() if found["ledger"] == [] else parse_ledger(found["ledger"]),
         body=text_of(found["body"], "body"),
+        formerly=tuple(text_of(each, "formerly") for each in formerly),
         lost=lost,
     )
 

@@ -13,6 +13,9 @@ from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.store.ledger import Entry
 from pytest_instrcount.gate.store.names import hash8
 
+#: Earlier names of a test that are kept, the newest.
+MOST_NAMES = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Baseline(Counted):
@@ -33,6 +36,8 @@ class Baseline(Counted):
     ledger: tuple[Entry, ...] = ()
     #: a hash of what the test does, to know it again under another name; "" if not known
     body: str = ""
+    #: earlier ids of the test, the newest last
+    formerly: tuple[str, ...] = ()
     #: the name of its profile, if that is not there: then all that is known is in its summary
     lost: str = ""
 

@@ -49,6 +49,7 @@ def without_profile(baseline: Baseline, profile: str) -> Baseline:
         python=None,
         ledger=(Entry(None, ir, reason),) if reason else (),
         body="",
+        formerly=(),
         lost=profile,
     )
 
