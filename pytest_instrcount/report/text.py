@@ -86,6 +86,7 @@ def _stored(summary: RunSummary) -> list[str]:
     written += sum(calls.written for calls in summary.traces)
     unchanged = any(result.verdict is Verdict.unchanged for result in summary.results)
     why = ": what is unchanged keeps its own" if unchanged and not written else ""
+    why = f" to {summary.baselines}" if written and summary.baselines else why
     return [f"instrcount: {several(written, 'baseline')} written{why}", *render_accepted(summary)]
 
 

@@ -60,7 +60,7 @@ def test_what_is_printed(suite: Project) -> None:
     result = suite.update("--instrcount-reason=more work")
     result.stdout.fnmatch_lines(
         [
-            "instrcount: * baselines written",
+            "instrcount: * baselines written to *",
             "",
             "Accepted instruction counts: more work",
             "",
