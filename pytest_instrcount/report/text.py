@@ -65,7 +65,8 @@ def render_summary(
         return []
     if verbosity < 0:
         calls = render_calls(summary.traces, verbosity, width)[-1:]
-        return _totals(summary) + calls + render_budgets(summary.budgets, verbosity, width)[-1:]
+        calls += render_budgets(summary.budgets, verbosity, width)[-1:]
+        return _totals(summary) + calls + (_stored(summary)[:1] if summary.updating else [])
     width = max(width, _NARROWEST_LINE)
     shown = list(summary.results) if verbosity > 0 else _moved(summary.results)
     lines = _table(shown, width, verbosity, summary.groups) + _totals(summary)

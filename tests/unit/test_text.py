@@ -362,6 +362,7 @@ def test_updating_says_what_was_written() -> None:
     )
     there = dataclasses.replace(summary(written, updating=True), baselines="baselines/cp311")
     assert render_summary(there, 0)[-1] == "instrcount: 1 baseline written to baselines/cp311"
+    assert render_summary(there, -1)[-1] == "instrcount: 1 baseline written to baselines/cp311"
     none = "instrcount: 0 baselines written: what is unchanged keeps its own"
     assert none in render_summary(summary(SAME, updating=True), 0)
 
