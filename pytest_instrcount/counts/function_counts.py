@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, NamedTuple, Self, overload
 
-from pytest_instrcount.counts.rules import Rule, rule_of
+from pytest_instrcount.counts.rules import rule_of
 from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.host.text import several
 
@@ -18,13 +18,21 @@ _NARROWEST = 12
 _CUT = " ... "
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCount:
-    """The cost of one function. It unpacks into its first two fields.
+class _Named(NamedTuple):
+    count: int  # type: ignore[assignment] # tuple.count, as in torch
+    function: str
 
-    >>> count, function = FunctionCount(210, "obmalloc.c:PyObject_Malloc", calls=3, entries=2)
-    >>> count
-    210
+
+class FunctionCount(_Named):
+    """The cost of one function: a named tuple of its count and its name.
+
+    As a tuple it is those two alone; ``calls`` and ``denoised`` come along where counts are added,
+    renamed and picked from, and are not compared.
+
+    >>> row = FunctionCount(210, "obmalloc.c:PyObject_Malloc", calls=3, denoised=180)
+    >>> count, function = row
+    >>> row == (210, "obmalloc.c:PyObject_Malloc"), row.calls
+    (True, 3)
     """
 
     #: instructions
@@ -32,21 +40,32 @@ class FunctionCount:
     #: ``file:function``, or ``file:function [object]`` where the object matters
     function: str
     #: from all call sites
-    calls: int = 0
-    #: calls from functions that are no noise: what ``denoise`` puts a price on
-    entries: int = 0
+    calls: int
+    #: the instructions that `FunctionCounts.denoise` leaves
+    denoised: int
 
-    def __iter__(self) -> Iterator[Any]:
-        yield self.count
-        yield self.function
+    def __new__(
+        cls, count: int, function: str, calls: int = 0, denoised: int | None = None
+    ) -> Self:
+        """``denoised`` is by default the count, or 0 of a function that is noise by its name."""
+        made = super().__new__(cls, count, function)
+        made.calls = calls
+        if denoised is None:
+            denoised = 0 if rule_of(standardize(function)) else count
+        made.denoised = denoised
+        return made
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override] # of its _NT
+        return cls(*iterable)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionCounts:
     """Counts of many functions, the largest first; all inclusive or all exclusive.
 
-    Two are equal if they hold the same counts, in whatever order. A function whose count, calls
-    and entries all come to 0 is not held.
+    Two are equal if they hold the same counts, denoised and not, in whatever order. A function of
+    which both come to 0 is not held after any operation.
 
     >>> a = FunctionCounts((FunctionCount(7, "f", 1), FunctionCount(3, "g", 1)), inclusive=False)
     >>> b = FunctionCounts((FunctionCount(7, "f", 1),), inclusive=False)
@@ -83,10 +102,10 @@ class FunctionCounts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FunctionCounts):
             return NotImplemented
-        return self.inclusive == other.inclusive and _summed(self) == _summed(other)
+        return self.inclusive == other.inclusive and _compared(self) == _compared(other)
 
     def __hash__(self) -> int:
-        return hash((self.inclusive, frozenset(_summed(self).items())))
+        return hash((self.inclusive, _compared(self)))
 
     def __add__(self, other: FunctionCounts) -> FunctionCounts:
         if not isinstance(other, FunctionCounts):
@@ -98,37 +117,39 @@ class FunctionCounts:
             return NotImplemented
         return self._merged(other, -1)
 
-    def __mul__(self, factor: int) -> FunctionCounts:
-        if not isinstance(factor, int):
+    def __mul__(self, factor: float) -> FunctionCounts:
+        if not isinstance(factor, (int, float)):
             return NotImplemented
         return self._with(_scaled(row, factor) for row in self.rows)
 
     __rmul__ = __mul__
 
-    def transform(self, rename: Callable[[str], str]) -> FunctionCounts:
+    def transform(self, map_fn: Callable[[str], str]) -> FunctionCounts:
         """The counts under other names; functions that come to share one are added up.
+
+        What is noise stays known: ``denoise`` may come before or after.
 
         >>> counts = FunctionCounts((FunctionCount(2, "/a/x.c:f"), FunctionCount(3, "/b/x.c:f")), False)
         >>> counts.transform(lambda name: name.rpartition("/")[2])[0].count
         5
         """
-        names = [rename(row.function) for row in self.rows]
+        names = [map_fn(row.function) for row in self.rows]
         for name in names:
             if not isinstance(name, str):
                 raise TypeError(f"transform: the new name is a str, not {type(name).__name__}")
         return self._with(
-            FunctionCount(row.count, name, row.calls, row.entries)
+            FunctionCount(row.count, name, row.calls, row.denoised)
             for row, name in zip(self.rows, names)
         )
 
-    def filter(self, wanted: Callable[[str], bool]) -> FunctionCounts:
-        """Only the functions that ``wanted`` says yes to, by name.
+    def filter(self, filter_fn: Callable[[str], bool]) -> FunctionCounts:
+        """Only the functions that ``filter_fn`` says yes to, by name.
 
         >>> counts = FunctionCounts((FunctionCount(2, "x.c:f"), FunctionCount(3, "y.c:g")), False)
         >>> counts.filter(lambda name: name.startswith("x.c:")).sum()
         2
         """
-        kept = tuple(row for row in self.rows if wanted(row.function))
+        kept = tuple(row for row in self.rows if filter_fn(row.function))
         return FunctionCounts(kept, self.inclusive)
 
     def sum(self) -> int:
@@ -148,13 +169,11 @@ class FunctionCounts:
         once: the denoised difference is the difference of what is denoised.
 
         >>> within = FunctionCount(210, "obmalloc.c:pymalloc_alloc", calls=3)
-        >>> FunctionCounts((within, FunctionCount(500, "a.c:f", 1, 1)), False).denoise().sum()
+        >>> FunctionCounts((within, FunctionCount(500, "a.c:f", 1)), False).denoise().sum()
         500
         """
         return self._with(
-            row if rule is None else _priced(row, rule)
-            for row in self.rows
-            if (rule := rule_of(standardize(row.function))) is None or not self.inclusive
+            FunctionCount(row.denoised, row.function, row.calls, row.denoised) for row in self.rows
         )
 
     def _merged(self, other: FunctionCounts, sign: int) -> FunctionCounts:
@@ -183,23 +202,24 @@ class FunctionCounts:
 
 
 def _summed(rows: Iterable[FunctionCount]) -> dict[str, tuple[int, int, int]]:
-    """By function: count, calls and entries; without those that come to nothing."""
+    """By function: count, calls and denoised count; without those that come to nothing."""
     sums: dict[str, tuple[int, int, int]] = {}
     for row in rows:
-        count, calls, entries = sums.get(row.function, (0, 0, 0))
-        sums[row.function] = count + row.count, calls + row.calls, entries + row.entries
-    return {name: numbers for name, numbers in sums.items() if any(numbers)}
+        count, calls, denoised = sums.get(row.function, (0, 0, 0))
+        sums[row.function] = count + row.count, calls + row.calls, denoised + row.denoised
+    return {name: numbers for name, numbers in sums.items() if numbers[0] or numbers[2]}
 
 
-def _scaled(row: FunctionCount, factor: int) -> FunctionCount:
-    return FunctionCount(row.count * factor, row.function, row.calls * factor, row.entries * factor)
+def _compared(rows: Iterable[FunctionCount]) -> frozenset[tuple[str, int, int]]:
+    return frozenset(
+        (name, count, denoised) for name, (count, _, denoised) in _summed(rows).items()
+    )
 
 
-def _priced(row: FunctionCount, rule: Rule) -> FunctionCount:
-    # of the calls, those that are priced are kept: so all three numbers are linear in the entries,
-    # and a row whose price is 0 has nothing left
-    entries = row.entries if rule.price else 0
-    return FunctionCount(rule.price * entries, row.function, entries, entries)
+def _scaled(row: FunctionCount, factor: float) -> FunctionCount:
+    """Cut to whole numbers, since counts are."""
+    count, calls, denoised = (int(n * factor) for n in (row.count, row.calls, row.denoised))
+    return FunctionCount(count, row.function, calls, denoised)
 
 
 def _fitted(name: str, space: int) -> str:

@@ -147,7 +147,9 @@ def _counts(profile: Profile, *, inclusive: bool) -> FunctionCounts:
     for name in names:
         row = profile.rows.get(name, NOTHING)
         count = profile.inclusive[name] if inclusive else row.ir
-        rows.append(FunctionCount(count, name, row.calls, _entries(profile, name)))
+        rule = None if inclusive else rule_of(standardize(name))
+        denoised = None if rule is None else rule.price * _entries(profile, name)
+        rows.append(FunctionCount(count, name, row.calls, denoised))
     # sorted, and without rows of nothing
     return FunctionCounts((), inclusive) + FunctionCounts(tuple(rows), inclusive)
 

@@ -55,12 +55,12 @@ def small(malloc: int = 210, folder: str = "/a") -> Profile:
 
 
 def test_from_profiles() -> None:
-    """Rows have the calls of the profile, and as entries those that are from no noise."""
+    """Rows have the calls of the profile, and a price for those that are from no noise."""
     stats = stats_of(small())
     assert stats.stats() == FunctionCounts(
         (
-            FunctionCount(500, "/a/x.c:f", 1, 0),
-            FunctionCount(210, "obmalloc.c:PyObject_Malloc", 3, 2),
+            FunctionCount(500, "/a/x.c:f", 1),
+            FunctionCount(210, "obmalloc.c:PyObject_Malloc", 3, DENOISED - 500),
         ),
         inclusive=False,
     )
