@@ -44,10 +44,17 @@ _NAMING = {"fi": _CURRENT, "fe": _CURRENT, "cfi": _CALLED, "cfl": _CALLED, "cob"
 _SHORT_NAME = 16
 
 
-def parse_profile(source: Path | Iterable[str]) -> Profile:
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def parse_profile(
+    source: Path | Iterable[str], source_file: Callable[[str], str] = _base_name
+) -> Profile:
     """Read a callgrind.out, from its file or its lines; several parts are summed.
 
-    Raises InstrcountError ``profile-damaged`` for whatever is not a complete one.
+    ``source_file`` makes the file of a name from its path. Raises InstrcountError ``profile-damaged`` for
+    whatever is not a complete one.
 
     >>> lines = ["events: Ir", "fl=(1) /src/a.c", "fn=(1) f", "12 7", "totals: 7"]
     >>> parse_profile(lines).rows
@@ -57,11 +64,11 @@ def parse_profile(source: Path | Iterable[str]) -> Profile:
         if isinstance(source, Path):
             # numbers are ASCII, names may hold any byte
             with source.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                reading = _Reading(os.fstat(file.fileno()).st_size)
+                reading = _Reading(os.fstat(file.fileno()).st_size, source_file)
                 reading.read_parts(file)
         else:
             source = list(source)
-            reading = _Reading(sum(map(len, source)))
+            reading = _Reading(sum(map(len, source)), source_file)
             reading.read_parts(iter(source))
         return reading.profile()
     except (OSError, ValueError) as error:
@@ -74,7 +81,7 @@ class _Reading:
     The tables outlive a part: appended dumps (--combine-dumps) do not repeat names.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, source_file: Callable[[str], str]) -> None:
         self._total = 0
         self._parts = 0
         #: how many characters of names may still be kept
@@ -87,8 +94,8 @@ class _Reading:
         #: lines that name a file or an object -> what they say, and of which
         self._lines: dict[str, tuple[int, str]] = {}
         forget = self._lines.clear
-        self._objects = Names(lambda path: path.rpartition("/")[2], forget)
-        self._files = Names(lambda path: path.rpartition("/")[2], forget)
+        self._objects = Names(_base_name, forget)
+        self._files = Names(source_file, forget)
         self._functions = Names(lambda name: name, forget)
 
     def profile(self) -> Profile:

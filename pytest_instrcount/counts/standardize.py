@@ -39,6 +39,9 @@ _FOLDER = re.compile(
     r"/.*/(?:site-packages|dist-packages)/|/(?:.*/)?lib(?:64)?/python[0-9.]+/|/(?:.*/)?", re.DOTALL
 )
 
+# folders of CPython and of torch that torch's own names keep
+_KEPT = re.compile(r"(?:.*/)?((?:Objects|Python|build/\.\.|build/aten)/.*)", re.DOTALL)
+
 
 @lru_cache(maxsize=65_536)
 def standardize(name: str) -> str:
@@ -88,6 +91,27 @@ def _shortened(name: str) -> str:
 
 
 _SAME = {"memmove": "memcpy", "mempcpy": "memcpy", "wmemmove": "wmemcpy"}
+
+
+def source_file(path: str) -> str:
+    """The name of a source file; of CPython's ``Objects`` and ``Python`` with that folder.
+
+    >>> source_file("/build/a/Objects/dictobject.c"), source_file("/build/a/Modules/_json.c")
+    ('Objects/dictobject.c', '_json.c')
+    """
+    kept = _KEPT.fullmatch(path)
+    return kept[1] if kept else path.rpartition("/")[2]
+
+
+def standardize_in_folder(name: str) -> str:
+    """The standard name after the folder that `source_file` keeps.
+
+    >>> standardize_in_folder("/build/a/Objects/dictobject.c:insertdict.lto_priv.0")
+    'Objects/dictobject.c:insertdict'
+    """
+    folder, slash, file = source_file(name.partition(":")[0]).rpartition("/")
+    standard = standardize(name)
+    return folder + slash + standard if standard.startswith(f"{file}:") else standard
 
 
 def standardize_profile(profile: Profile) -> Profile:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
-from pytest_instrcount.counts.profile import NOTHING, Profile
+from pytest_instrcount.counts.profile import NOTHING, Profile, rename_profile
 from pytest_instrcount.counts.rules import rule_of
-from pytest_instrcount.counts.standardize import standardize, standardize_profile
+from pytest_instrcount.counts.standardize import standardize, standardize_in_folder
 from pytest_instrcount.counts.task import TaskSpec
 from pytest_instrcount.host.text import several
 
@@ -76,8 +76,8 @@ class CallgrindStats:
             _counts(statement, inclusive=False),
             callgrind_out,
             (
-                (baseline_inclusive, _counts(standardize_profile(nothing), inclusive=True)),
-                (statement_inclusive, _counts(standardize_profile(statement), inclusive=True)),
+                (baseline_inclusive, _standard_inclusive(nothing)),
+                (statement_inclusive, _standard_inclusive(statement)),
             ),
         )
 
@@ -120,7 +120,7 @@ class CallgrindStats:
         for known, standard in self._standards:
             if stats == known:
                 return standard
-        return stats.transform(standardize)
+        return stats.transform(standardize_in_folder)
 
     def __repr__(self) -> str:
         baseline = self.baseline_exclusive_stats
@@ -138,6 +138,10 @@ class CallgrindStats:
         if not self.built_with_debug_symbols:
             lines.append("without debug symbols: static functions have an address for a name")
         return "\n".join(lines)
+
+
+def _standard_inclusive(profile: Profile) -> FunctionCounts:
+    return _counts(rename_profile(profile, standardize_in_folder), inclusive=True)
 
 
 def _counts(profile: Profile, *, inclusive: bool) -> FunctionCounts:

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row
-from pytest_instrcount.counts.standardize import standardize, standardize_profile
+from pytest_instrcount.counts.standardize import (
+    standardize,
+    standardize_in_folder,
+    standardize_profile,
+)
 
 DATA = Path(__file__).parent.parent / "data" / "callgrind"
 SAMPLES = sorted(DATA.glob("*.out"))
@@ -138,7 +142,7 @@ def test_variants_of_libc(where: str, variant: str, plain: str) -> None:
 
 PIECES = st.sampled_from(
     [
-        *SUFFIXES, *VARIANTS, "/build/x/", "a.c", "???", ":", "::", " [", "]", " [???]", "py::f:/",
+        *SUFFIXES, *VARIANTS, "/build/x/", "Objects/", "a.c", "???", ":", "::", " [", "]", " [???]", "py::f:/",
         " [libfoo.so.1]", "libpython3.11.so", "0x00ff", "/site-packages/", "/lib/python3.11/", "'2",
         "f", "g.0", "_", ".so", "-1.2", " ", "libc:", "\n",
     ]
@@ -150,6 +154,38 @@ NAMES = st.lists(PIECES | st.text(max_size=3), max_size=8).map("".join)
 def test_twice_is_once(name: str) -> None:
     """A standard name is its own standard name, however strange the first one was."""
     assert standardize(standardize(name)) == standardize(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("/a/Objects/dictobject.c:insertdict.cold", "Objects/dictobject.c:insertdict"),
+        ("/b/Objects/clinic/listobject.c.h:list_sort", "Objects/clinic/listobject.c.h:list_sort"),
+        ("/Python/3.11/Python/ceval.c:f", "Python/ceval.c:f"),
+        ("Python/ceval.c:f", "Python/ceval.c:f"),
+        (
+            "/a/pytorch/build/../aten/src/ATen/Utils.h:at::f()",
+            "build/../aten/src/ATen/Utils.h:at::f()",
+        ),
+        ("/a/build/aten/src/ATen/x.cpp:f", "build/aten/src/ATen/x.cpp:f"),
+        # neither CPython nor torch
+        ("/a/Modules/_json.c:scan", "_json.c:scan"),
+        ("/a/MyObjects/x.c:f", "x.c:f"),
+        ("???:f [/usr/lib/Objects/libfoo.so.1]", "???:f [libfoo]"),
+        ("/Objects/strings.S:__memcpy_avx_unaligned", "libc:memcpy"),
+    ],
+)
+def test_folders_that_are_kept(name: str, expected: str) -> None:
+    """Those by which torch's users tell the interpreter from other code."""
+    assert standardize_in_folder(name) == expected
+
+
+@given(NAMES)
+def test_a_folder_changes_no_rule(name: str) -> None:
+    """Twice is once there as well, and what is behind the folder is the standard name."""
+    found = standardize_in_folder(name)
+    assert standardize_in_folder(found) == found
+    assert standardize(found) == standardize(name)
 
 
 @given(NAMES)

@@ -28,6 +28,7 @@ from pytest_instrcount.callgrind.timer.statement import DUMPS, PLAIN, WARM_UP
 from pytest_instrcount.callgrind.timer.statements import LaunchContext, Order, count_statement
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
+from pytest_instrcount.counts.standardize import source_file
 from pytest_instrcount.counts.stats import CallgrindStats
 from pytest_instrcount.counts.task import TaskSpec
 
@@ -164,7 +165,7 @@ class Timer:
             texts = self._count_python(valgrind, given, number, repeats or 1, baseline, seconds)
         else:
             texts = self._count_compiled(valgrind, number, repeats or 1, seconds)
-        profiles = [parse_profile(text.splitlines()) for text in texts]
+        profiles = [parse_profile(text.splitlines(), source_file) for text in texts]
         empty = profiles.pop() if baseline else None
         stats = tuple(
             CallgrindStats.from_profiles(
