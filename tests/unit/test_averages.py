@@ -12,7 +12,6 @@ from hypothesis import given
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Flag, Folded
-from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.events.function_event import FunctionEventAvg
 from pytest_instrcount.trace.events.profile import profile
@@ -21,7 +20,7 @@ from pytest_instrcount.trace.weave import Span
 from tests.timelines import call, deep, ranged, timeline_of, timelines
 
 
-def averages(*spans: Span) -> AverageList:
+def averages(*spans: Span) -> EventList[FunctionEventAvg]:
     return EventList(timeline_of(*spans)).key_averages()
 
 
@@ -89,8 +88,8 @@ def test_what_else_is_summed() -> None:
     assert (r.top_level, g.top_level, r.is_async) == (True, False, False)
     assert r.cpu_time == 0.009 / 2
     assert found.self_cpu_time_total == 0.009
-    assert repr(found) == "<AverageList of 2 keys>"
-    assert found[:1] == (r,)
+    assert repr(found) == "<EventList of 2 events>"
+    assert found[:1] == [r]
 
 
 def test_total() -> None:
@@ -131,7 +130,7 @@ def test_group_by_input_shape() -> None:
         )
     )
     assert [(one.count, one.input_shapes) for one in events.key_averages()] == [(4, ())]
-    grouped = events.key_averages(group_by_input_shape=True)
+    grouped = events.key_averages(group_by_input_shapes=True)
     assert [(one.count, one.input_shapes) for one in grouped] == [
         (2, ((1,),)),
         (1, ((9,),)),
@@ -142,7 +141,7 @@ def test_group_by_input_shape() -> None:
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [
-        ({"group_by_input_shape": True}, "record_shapes=True"),
+        ({"group_by_input_shapes": True}, "record_shapes=True"),
         ({"group_by_stack_n": 1}, "with_stack=True"),
     ],
 )
@@ -187,7 +186,7 @@ def test_averages_add_up(timeline: Timeline) -> None:
     for grouped in (
         events.key_averages(),
         events.key_averages(group_by_stack_n=3),
-        events.key_averages(group_by_input_shape=True, group_by_stack_n=1),
+        events.key_averages(group_by_input_shapes=True, group_by_stack_n=1),
     ):
         found = Counter[str]()
         for one in grouped:

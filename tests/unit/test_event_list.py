@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -50,14 +51,71 @@ def test_an_event_says_what_it_is() -> None:
     assert repr(g) == "<FunctionEvent id=2 name=g thread=0 time=1.000us self=1.000us>"
 
 
-def test_it_is_a_sequence() -> None:
+def test_it_is_a_list() -> None:
     """With negative places and slices."""
+    assert isinstance(EVENTS, list)
     assert EVENTS[-1] == EVENTS[4]
     assert EVENTS[1:3] == [EVENTS[1], EVENTS[2]]
     assert EVENTS[0] in EVENTS
     assert repr(EVENTS) == "<EventList of 5 events>"
     with pytest.raises(IndexError):
         EVENTS[5]
+
+
+def names(events: EventList[Any]) -> list[str]:
+    """Those in its table."""
+    return [line.split()[0] for line in events.table().splitlines()[2:-1]]
+
+
+def test_it_can_be_changed() -> None:
+    """What is in the list is shown, summed up and exported, in its order."""
+    events = EventList(EVENTS.timeline)
+    events.sort(key=lambda event: event.name)
+    assert names(events) == ["f", "g", "inner", "late", "r"]
+    assert events.timeline == EVENTS.timeline
+    del events[-1], events[0]
+    assert (names(events), events.total_average().count) == (["g", "inner", "late"], 2)
+    assert events.self_cpu_time_total == 2.0
+    assert [(one.key, one.count) for one in events.key_averages()] == [
+        ("g", 0), ("inner", 1), ("late", 1)
+    ]  # fmt: skip
+    assert [event.name for event in EventList(events.timeline)] == ["g", "inner", "late"]
+    events.clear()
+    assert events.table() == "no events were recorded"
+    assert len(events.timeline) == 0
+
+
+def test_recursion_in_what_was_picked() -> None:
+    """The outermost call holds the others, whatever was between them."""
+    events = EventList(timeline_of(call("f", 0, 9), call("g", 1, 8), call("f", 2, 7)))
+    (one,) = EventList(event for event in events if event.name == "f").key_averages()
+    assert (one.count, one.total_ns, one.self_ns) == (2, 9, 7)
+
+
+def test_events_of_two_recordings() -> None:
+    """May be in one list: sums stay apart, a file has both."""
+    events = EventList(timeline_of(call("f", 0, 1)))
+    events.extend(EventList(timeline_of(call("f", 2, 4), call("g", 3, 4))))
+    assert names(events) == ["f", "f", "g"]
+    assert [(one.key, one.total_ns) for one in events.key_averages()] == [
+        ("f", 1),
+        ("f", 2),
+        ("g", 1),
+    ]
+    assert events.total_average().total_ns == 3
+    assert events.timeline == join(*(event.recording.timeline for event in events[:2]))
+
+
+def test_a_list_of_sums() -> None:
+    """Sorted by the user's own key and made again, it has the columns that it has values for."""
+    averages = EVENTS.key_averages()
+    again = EventList(sorted(averages, key=lambda one: one.key), use_device=None, with_flops=True)
+    assert names(again) == ["f", "g", "inner", "late", "r"]
+    head, first = again.table().splitlines()[0], averages.table().splitlines()[0]
+    assert head.split() == [word for word in first.split() if word not in ("Input", "Shapes")]
+    assert "CPU Mem" in EventList([averages[0]], profile_memory=True).table()
+    assert "CPU Mem" not in EventList([averages[0]]).table()
+    assert (again.total_average(), again.self_cpu_time_total) == (averages.total_average(), 8.0)
 
 
 def test_table() -> None:

@@ -153,7 +153,7 @@ def test_every_file_opens(timeline: Timeline, tmp_path: Path) -> None:
         event.count for event in events if not event.is_async
     )
     table = stats.stats.values()  # type: ignore[attr-defined]
-    assert round(sum(row[2] for row in table) * 1e9) == sum(events.self_ns)
+    assert round(sum(row[2] for row in table) * 1e9) == sum(event.self_ns for event in events)
     for primitive, calls, own, total, callers in table:
         assert primitive <= calls
         assert own <= total

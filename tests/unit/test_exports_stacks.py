@@ -139,7 +139,7 @@ def test_lines_add_up(timeline: Timeline, tmp_path: Path) -> None:
     """To the events; each line ends in a number, each stack is there once."""
     events = EventList(timeline)
     for weight, total in (
-        ("self", sum(events.self_ns)),
+        ("self", sum(event.self_ns for event in events)),
         ("calls", sum(event.count for event in events)),
     ):
         if not total:

@@ -147,6 +147,16 @@ def test_switched_off() -> None:
     assert error.value.fix == "profile(enabled=True)"
 
 
+def test_events_are_one_list() -> None:
+    """What the user takes out of it is out of the tables."""
+    with profile() as prof:
+        leaf(1)
+    events = prof.function_events
+    events[:] = [event for event in events if event.name.endswith(".leaf")]
+    assert prof.function_events is events
+    assert [one.count for one in prof.key_averages()] == [1]
+
+
 def test_not_reentrant() -> None:
     """The second enter is refused, and the first run goes on."""
     prof = profile()

@@ -4,78 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterator, Set
 
-from pytest_instrcount.trace.events.function_event import FunctionEventAvg, Source
-from pytest_instrcount.trace.events.table import Tabled
+from pytest_instrcount.trace.events.function_event import FunctionEventAvg
+from pytest_instrcount.trace.events.recording import Recording
 from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.sums import Stacks
-from pytest_instrcount.trace.timeline import ASYNC, Detail, Recorded, Timeline, column
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Timeline, column
 
 
-class AverageList(tuple[FunctionEventAvg, ...], Tabled):
-    """A row per function or range, in order of their first events.
-
-    >>> averages = AverageList([FunctionEventAvg("f", count=2), FunctionEventAvg("g", count=1)])
-    >>> averages.total_average().count
-    3
-    >>> print(AverageList([FunctionEventAvg("f", count=1, total_ns=500, self_ns=500)]).table())
-    Name      Self CPU %    Self CPU    CPU total %    CPU total    CPU time avg    # of Calls
-    ------  ------------  ----------  -------------  -----------  --------------  ------------
-    f            100.00%     0.500us        100.00%      0.500us         0.500us             1
-    Self CPU time total: 0.500us
-    """
-
-    _recorded: Recorded
-
-    def __new__(
-        cls,
-        averages: Iterable[FunctionEventAvg] = (),
-        recorded: Recorded = Recorded(),  # noqa: B008 (frozen)
-    ) -> AverageList:
-        made = super().__new__(cls, averages)
-        made._recorded = recorded
-        return made
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def __repr__(self) -> str:
-        return f"<AverageList of {len(self):,} keys>"
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Time of all events, each nanosecond once, in microseconds."""
-        return sum(average.self_ns for average in self) / 1000
-
-    def total_average(self) -> FunctionEventAvg:
-        """The sum of all rows; its time is what the events without a parent took."""
-        own = sum(average.self_ns for average in self)
-        memory = sum(average.self_cpu_memory_usage for average in self)
-        return FunctionEventAvg(
-            "Total",
-            "total",
-            sum(average.count for average in self),
-            sum(average.resumes for average in self),
-            sum(average.errors for average in self),
-            own,
-            own,
-            memory,
-            memory,
-        )
-
-    def _tabled(self) -> tuple[AverageList, Recorded, int]:
-        return self, self._recorded, sum(average.self_ns for average in self)
-
-
-def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) -> AverageList:
-    """Sums of the events of each function or range that tables list.
+def average(
+    recording: Recording, wanted: Set[int], *, by_shapes: bool, stack_depth: int
+) -> Iterator[FunctionEventAvg]:
+    """Sums of the wanted events of each function or range, of those that tables list.
 
     Those with other shapes of arguments, or other callers in the first ``stack_depth`` frames, are
     summed up apart if asked for. Raises InstrcountError (slug "profile-not-recorded") if the
     recording has not what that needs.
     """
-    timeline, self_ns, self_memory = events.timeline, events.self_ns, events.self_memory
+    timeline, self_ns, self_memory = recording.timeline, recording.self_ns, recording.self_memory
     recorded, details = timeline.recorded, timeline.details
     if by_shapes and not recorded.shapes:
         raise not_recorded("the shapes of arguments were", "record_shapes=True")
@@ -85,14 +32,19 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
     # per row whether no other row of its group encloses it
     outermost = bytearray(len(timeline))
     group, stacks = _group(timeline, by_shapes=by_shapes, stack_depth=stack_depth), Stacks()
-    listing = events.listing
+    listing = recording.listing
+    # per row the nearest wanted one at or above it
+    nearest = column([-1]) * len(timeline)
     for row, parent in enumerate(timeline.parent):
-        if not listing.listed[row]:
+        above = nearest[parent] if parent >= 0 else -1
+        if row not in wanted or not listing.listed[row]:
+            nearest[row] = above
             continue
+        nearest[row] = row
         rows = groups[group(row)]
         rows.append(row)
         outermost[row] = bool(timeline.flags[row] & ASYNC) or stacks.enter(
-            timeline.track[row], row, parent, rows[0]
+            timeline.track[row], row, above, rows[0]
         )
 
     def sum_of(rows: array[int]) -> FunctionEventAvg:
@@ -116,7 +68,7 @@ def average(events: Source, *, by_shapes: bool = False, stack_depth: int = 0) ->
             top_level=any(listing.top[row] for row in rows),
         )
 
-    return AverageList(map(sum_of, groups.values()), recorded)
+    return map(sum_of, groups.values())
 
 
 def _group(timeline: Timeline, *, by_shapes: bool, stack_depth: int) -> Callable[[int], Hashable]:

@@ -1,38 +1,72 @@
-"""All events of a recording, as users see them."""
+"""Events of a recording, or their sums, as a list."""
 
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import compress
+from collections.abc import Iterable
+from functools import reduce
+from itertools import chain
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING
 
-from pytest_instrcount.trace.events.averages import AverageList, average
+from pytest_instrcount.trace.columns import reordered
+from pytest_instrcount.trace.events.averages import average
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
-from pytest_instrcount.trace.events.table import Tabled
+from pytest_instrcount.trace.events.recording import Recording
+from pytest_instrcount.trace.events.table import Row, Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
-from pytest_instrcount.trace.sums import Children, Listing, list_rows, self_memory, self_times
 from pytest_instrcount.trace.timeline import Recorded, Timeline
+from pytest_instrcount.trace.weave import join
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    R = TypeVar("R", bound=Row, default=FunctionEvent)
+else:  # typing has the default from 3.13 on
+    from typing import TypeVar
+
+    R = TypeVar("R")
 
 
-class EventList(Sequence[FunctionEvent], Exporter, Tabled):
-    """All events of a recording, in order of start: to sum up, show and export.
+class EventList(list[R], Exporter, Tabled):
+    """A list of events, in order of start, or of their sums: to sum up, show and export.
+
+    It is made of a `Timeline`, or of events or sums that were picked. What is shown, summed up and
+    exported is what is in the list. With ``profile_memory`` a table of picked sums shows their bytes;
+    ``use_device`` and ``with_flops`` are torch's and do nothing.
 
     >>> len(EventList()), EventList().self_cpu_time_total
     (0, 0.0)
+    >>> averages = EventList([FunctionEventAvg("f", count=2), FunctionEventAvg("g", count=1)])
+    >>> averages.total_average().count
+    3
+    >>> print(EventList([FunctionEventAvg("f", count=1, total_ns=500, self_ns=500)]).table())
+    Name      Self CPU %    Self CPU    CPU total %    CPU total    CPU time avg    # of Calls
+    ------  ------------  ----------  -------------  -----------  --------------  ------------
+    f            100.00%     0.500us        100.00%      0.500us         0.500us             1
+    Self CPU time total: 0.500us
     """
 
-    def __init__(self, timeline: Timeline | None = None) -> None:
-        self._timeline = Timeline() if timeline is None else timeline
+    def __init__(
+        self,
+        events: Timeline | Iterable[R] = (),
+        *,
+        use_device: object = None,
+        profile_memory: bool = False,
+        with_flops: bool = False,
+        recorded: Recorded | None = None,
+    ) -> None:
+        self._recording = Recording(events if isinstance(events, Timeline) else Timeline())
+        self._memory = profile_memory
+        #: what tables have columns for; None: what the rows have
+        self._recorded = events.recorded if isinstance(events, Timeline) else recorded
+        super().__init__(
+            map(self._event, range(len(events))) if isinstance(events, Timeline) else events
+        )
 
-    @property
-    def timeline(self) -> Timeline:
-        """The rows that the events are views of."""
-        return self._timeline
+    def _event(self, row: int) -> R:
+        return FunctionEvent(self._recording, row)  # type: ignore[return-value] # R is that here
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> EventList:
@@ -40,23 +74,7 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
 
         Raises InstrcountError: slug "trace-unreadable", "trace-damaged" or "trace-newer".
         """
-        return cls(read_timeline(Path(path)))
-
-    def __len__(self) -> int:
-        return len(self.timeline)
-
-    @overload
-    def __getitem__(self, index: int) -> FunctionEvent: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[FunctionEvent]: ...
-    def __getitem__(self, index: int | slice) -> FunctionEvent | list[FunctionEvent]:
-        rows = range(len(self))[index]
-        if isinstance(rows, range):
-            return [FunctionEvent(self, row) for row in rows]
-        return FunctionEvent(self, rows)
-
-    def __iter__(self) -> Iterator[FunctionEvent]:
-        return (FunctionEvent(self, row) for row in range(len(self)))
+        return EventList(read_timeline(Path(path)))
 
     def __str__(self) -> str:
         return self.table()
@@ -65,13 +83,32 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         return f"<EventList of {len(self):,} events>"
 
     @property
+    def timeline(self) -> Timeline:
+        """The rows that the events are views of, without those that are not in the list."""
+        return reduce(
+            join,
+            (
+                each if len(rows) == len(each) else reordered(each, sorted(rows))
+                for each, rows in ((one.timeline, rows) for one, rows in self._parts().items())
+            ),
+        )
+
+    def _parts(self) -> dict[Recording, set[int]]:
+        """The events by recording."""
+        found: dict[Recording, set[int]] = {}
+        for event in self:
+            if isinstance(event, FunctionEvent):
+                found.setdefault(event.recording, set()).add(event.id)
+        return found or {self._recording: set()}
+
+    @property
     def self_cpu_time_total(self) -> float:
         """Time of all events, each nanosecond once, in microseconds."""
-        return self._self_total_ns / 1000
+        return self.total_average().self_cpu_time_total
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
-    ) -> AverageList:
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0
+    ) -> EventList[FunctionEventAvg]:
         """Sums per function or range; also per shapes of arguments, or per first n of the stack.
 
         Raises InstrcountError (slug "profile-not-recorded") if shapes or stacks were not recorded.
@@ -79,40 +116,31 @@ class EventList(Sequence[FunctionEvent], Exporter, Tabled):
         >>> EventList().key_averages().table()
         'no events were recorded'
         """
-        return average(self, by_shapes=group_by_input_shape, stack_depth=group_by_stack_n)
+        parts = self._parts()
+        sums = [
+            average(one, rows, by_shapes=group_by_input_shapes, stack_depth=group_by_stack_n)
+            for one, rows in parts.items()
+        ]
+        return EventList(chain(*sums), recorded=next(iter(parts)).timeline.recorded)
 
     def total_average(self) -> FunctionEventAvg:
-        """The sum of all events.
+        """The sum of all events; its time is what those without a parent took.
 
         >>> EventList().total_average().count
         0
         """
-        return self.key_averages().total_average()
+        rows, own, memory = self._listed(), "self_ns", "self_cpu_memory_usage"
+        fields = ("count", "resumes", "errors", own, own, memory, memory)
+        sums = (sum(getattr(row, name) for row in rows) for name in fields)
+        return FunctionEventAvg("Total", "total", *sums)
 
-    def _tabled(self) -> tuple[list[FunctionEvent], Recorded, int]:
-        rows = [event for event in self if self.listing.listed[event.id]]
-        return rows, self.timeline.recorded, self._self_total_ns
+    def _listed(self) -> list[R]:
+        return [row for row in self if row.listed]
 
-    @property
-    def _self_total_ns(self) -> int:
-        return sum(compress(self.self_ns, self.listing.listed))
-
-    @cached_property
-    def listing(self) -> Listing:
-        """The events that tables list, and whose time is in totals."""
-        return list_rows(self.timeline)
-
-    @cached_property
-    def self_ns(self) -> array[int]:
-        """Per event its time without its children, ns."""
-        return self_times(self.timeline)
-
-    @cached_property
-    def self_memory(self) -> dict[int, int]:
-        """Per event with a measured memory, its bytes without the ranges within."""
-        return self_memory(self.timeline)
-
-    @cached_property
-    def children(self) -> Children:
-        """The children of all events."""
-        return Children(self.timeline.parent)
+    def _tabled(self) -> tuple[list[R], Recorded, int]:
+        rows, recorded = self._listed(), self._recorded
+        if recorded is None:
+            names = ("input_shapes", "stack", "module", "cpu_memory_usage")
+            shapes, stack, module, memory = (any(getattr(r, name) for r in rows) for name in names)
+            recorded = Recorded(shapes, stack, module, self._memory or memory)
+        return rows, recorded, sum(row.self_ns for row in rows)

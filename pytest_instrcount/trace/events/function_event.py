@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from pytest_instrcount.trace.columns import Flag
-from pytest_instrcount.trace.sums import Children, Listing
-from pytest_instrcount.trace.timeline import ASYNC, Detail, Label, Timeline
+from pytest_instrcount.trace.events.recording import Recording
+from pytest_instrcount.trace.timeline import ASYNC, Detail, Label
 
 _NO_DETAIL = Detail()
 _UNFINISHED = int(Flag.UNFINISHED | Flag.OPEN)
-
-
-class Source(Protocol):
-    """The list that an event is of."""
-
-    @property
-    def timeline(self) -> Timeline: ...
-    @property
-    def self_ns(self) -> array[int]: ...
-    @property
-    def self_memory(self) -> Mapping[int, int]: ...
-    @property
-    def children(self) -> Children: ...
-    @property
-    def listing(self) -> Listing: ...
 
 
 class Interval(NamedTuple):
@@ -52,7 +35,7 @@ class FunctionEvent:
     Times whose names say no unit are in microseconds; they are read from the wall clock.
 
     >>> from pytest_instrcount.trace.events.event_list import EventList
-    >>> from pytest_instrcount.trace.weave import Span, Track, weave
+    >>> from pytest_instrcount.trace.weave import Span, Timeline, Track, weave
     >>> timeline = Timeline(tracks=(Track("MainThread"),))
     >>> spans = [Span(Label("outer"), 0, 0, 9_000), Span(Label("inner"), 0, 1_000, 3_000)]
     >>> event = EventList(weave(timeline, spans))[0]
@@ -60,14 +43,14 @@ class FunctionEvent:
     ('outer', 9.0, 7.0)
     """
 
-    events: Source
+    recording: Recording
     #: number of the event in its list, in order of start
     id: int
 
     @property
     def label(self) -> Label:
         """The kind of event."""
-        timeline = self.events.timeline
+        timeline = self.recording.timeline
         return timeline.labels[timeline.label[self.id]]
 
     @property
@@ -86,28 +69,28 @@ class FunctionEvent:
     @property
     def start_ns(self) -> int:
         """When it began: ns of ``time.perf_counter_ns()``."""
-        return self.events.timeline.start[self.id]
+        return self.recording.timeline.start[self.id]
 
     @property
     def end_ns(self) -> int:
         """When it ended: ns of ``time.perf_counter_ns()``."""
-        return self.events.timeline.end[self.id]
+        return self.recording.timeline.end[self.id]
 
     @property
     def time_range(self) -> Interval:
         """Start and end since recording began, in microseconds."""
-        origin = self.events.timeline.origin
+        origin = self.recording.timeline.origin
         return Interval((self.start_ns - origin) / 1000, (self.end_ns - origin) / 1000)
 
     @property
     def total_ns(self) -> int:
         """From start to end, ns."""
-        return self.events.timeline.ns(self.id)
+        return self.recording.timeline.ns(self.id)
 
     @property
     def self_ns(self) -> int:
         """Without its children, ns; 0 for what overlaps others, whose time is theirs."""
-        return self.events.self_ns[self.id]
+        return self.recording.self_ns[self.id]
 
     @property
     def cpu_time_total(self) -> float:
@@ -125,22 +108,22 @@ class FunctionEvent:
     @property
     def count(self) -> int:
         """1; 0 if it only goes on with a call, or was there when recording began."""
-        return self.events.timeline.calls(self.id)
+        return self.recording.timeline.calls(self.id)
 
     @property
     def resumes(self) -> int:
         """1 if a generator or coroutine goes on here, else 0."""
-        return self.events.timeline.resumes(self.id)
+        return self.recording.timeline.resumes(self.id)
 
     @property
     def errors(self) -> int:
         """1 if it was left by an exception, else 0."""
-        return self.events.timeline.errors(self.id)
+        return self.recording.timeline.errors(self.id)
 
     @property
     def thread(self) -> int:
         """Number of the thread, in the order in which they were first seen."""
-        return self.events.timeline.track[self.id]
+        return self.recording.timeline.track[self.id]
 
     @property
     def end_thread(self) -> int:
@@ -151,39 +134,46 @@ class FunctionEvent:
     @property
     def node_id(self) -> int:
         """Process that it ran in; 0 is the one that recorded."""
-        timeline = self.events.timeline
+        timeline = self.recording.timeline
         return timeline.tracks[timeline.track[self.id]].node_id
 
     @property
     def is_async(self) -> bool:
         """True if it overlaps others or ended on another thread: it has no parent and no children."""
-        return bool(self.events.timeline.flags[self.id] & ASYNC)
+        return bool(self.recording.timeline.flags[self.id] & ASYNC)
 
     @property
     def unfinished(self) -> bool:
         """True if its end was not seen."""
-        return bool(self.events.timeline.flags[self.id] & _UNFINISHED)
+        return bool(self.recording.timeline.flags[self.id] & _UNFINISHED)
 
     @property
     def cpu_parent(self) -> FunctionEvent | None:
         """The parent event, or None."""
-        parent = self.events.timeline.parent[self.id]
-        return None if parent < 0 else FunctionEvent(self.events, parent)
+        parent = self.recording.timeline.parent[self.id]
+        return None if parent < 0 else FunctionEvent(self.recording, parent)
 
     @property
     def top_level(self) -> bool:
         """True if it ran in no other event that tables list."""
-        return bool(self.events.listing.top[self.id])
+        return bool(self.recording.listing.top[self.id])
+
+    @property
+    def listed(self) -> bool:
+        """False if tables leave it out: on the stack before the recording, or pytest's own."""
+        return bool(self.recording.listing.listed[self.id])
 
     @property
     def cpu_children(self) -> tuple[FunctionEvent, ...]:
         """The child events, in order of start."""
-        return tuple(FunctionEvent(self.events, row) for row in self.events.children.of(self.id))
+        return tuple(
+            FunctionEvent(self.recording, row) for row in self.recording.children.of(self.id)
+        )
 
     @property
     def stack(self) -> tuple[str, ...]:
         """``file(line): name`` of itself and of what it ran in, outwards; empty without with_stack."""
-        timeline = self.events.timeline
+        timeline = self.recording.timeline
         return timeline.stack(self.id) if timeline.recorded.stack else ()
 
     @property
@@ -204,7 +194,7 @@ class FunctionEvent:
     @property
     def self_cpu_memory_usage(self) -> int:
         """The same without the ranges within it."""
-        return self.events.self_memory.get(self.id, 0)
+        return self.recording.self_memory.get(self.id, 0)
 
     @property
     def sequence_nr(self) -> int:
@@ -218,7 +208,7 @@ class FunctionEvent:
 
     @property
     def _detail(self) -> Detail:
-        return self.events.timeline.details.get(self.id, _NO_DETAIL)
+        return self.recording.timeline.details.get(self.id, _NO_DETAIL)
 
     def __repr__(self) -> str:
         return (
@@ -260,6 +250,7 @@ class FunctionEventAvg:
     is_async: bool = False
     #: whether one of them ran in no other event
     top_level: bool = True
+    listed: ClassVar = True
 
     @property
     def cpu_time_total(self) -> float:

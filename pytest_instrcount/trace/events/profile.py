@@ -9,7 +9,6 @@ from typing import Literal
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.backends import check_backend
 from pytest_instrcount.trace.columns import ReplayStats
-from pytest_instrcount.trace.events.averages import AverageList
 from pytest_instrcount.trace.events.build import build_timeline
 from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
@@ -103,6 +102,7 @@ class profile(Exporter, Tabled):
             recognizers=recognizers,
         )
         self._run: _Run | None = None
+        self._timeline: Timeline | None = None
         self._events: EventList | None = None
         self._stats = ProfileStats()
 
@@ -134,9 +134,9 @@ class profile(Exporter, Tabled):
             return
         timeline, stats, stop_seconds = run.stop(own_thread_only=not self.threads)
         before = perf_counter_ns()
-        if self._events is not None:
-            timeline = join(self._events.timeline, timeline)
-        self._events = EventList(timeline)
+        if self._timeline is not None:
+            timeline = join(self._timeline, timeline)
+        self._timeline, self._events = timeline, None
         old = self._stats
         self._stats = ProfileStats(
             runs=old.runs + 1,
@@ -153,33 +153,36 @@ class profile(Exporter, Tabled):
         )
 
     def __repr__(self) -> str:
-        if self._run is not None or self._events is None:
+        if self._run is not None or self._timeline is None:
             return "<unfinished profile>"
-        return f"<profile of {len(self._events):,} events>"
+        return f"<profile of {self._stats.events:,} events>"
 
     def __str__(self) -> str:
-        return repr(self) if self._run is not None or self._events is None else self.table()
+        return repr(self) if self._run is not None or self._timeline is None else self.table()
 
     @property
     def function_events(self) -> EventList:
-        """All events, in order of start."""
-        if self._run is not None or self._events is None:
-            raise InstrcountError(
-                "profile-unfinished",
-                "this profile has not finished" if self.enabled else "this profile is switched off",
-                "ask after its with-block has ended" if self.enabled else "profile(enabled=True)",
-            )
+        """All events, in order of start; the same list each time."""
+        timeline = self.timeline
+        if self._events is None:
+            self._events = EventList(timeline)
         return self._events
 
     @property
     def timeline(self) -> Timeline:
         """The rows that the events are views of: what the exports write."""
-        return self.function_events.timeline
+        if self._run is not None or self._timeline is None:
+            raise InstrcountError(
+                "profile-unfinished",
+                "this profile has not finished" if self.enabled else "this profile is switched off",
+                "ask after its with-block has ended" if self.enabled else "profile(enabled=True)",
+            )
+        return self._timeline
 
     @property
     def stats(self) -> ProfileStats:
         """Events recorded, and the cost of recording."""
-        self.function_events  # noqa: B018 (it raises before the end)
+        self.timeline  # noqa: B018 (it raises before the end)
         return self._stats
 
     @property
@@ -189,7 +192,7 @@ class profile(Exporter, Tabled):
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
-    ) -> AverageList:
+    ) -> EventList[FunctionEventAvg]:
         """Sums per function or range; see `EventList.key_averages`."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
 
