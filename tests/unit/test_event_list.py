@@ -158,6 +158,22 @@ def test_table_is_sorted(sort_by: str | None, names: list[str]) -> None:
     assert [line.split()[0] for line in lines] == names
 
 
+@pytest.mark.parametrize(
+    "sort_by", ["cuda_time_total", "self_device_time_total", "xpu_memory_usage"]
+)
+def test_table_sorted_by_a_device(sort_by: str) -> None:
+    """Of which all have 0: they stay in order of start, as in torch where there is none."""
+    assert EVENTS.table(sort_by=sort_by) == EVENTS.table()
+
+
+def test_names_of_torch() -> None:
+    """Texts of times; what is known of no device is nothing."""
+    for one in (EVENTS[0], EVENTS.key_averages()[0]):
+        assert (one.cpu_time_str, one.self_cpu_time_total_str) == ("8.000us", "2.000us")
+        assert (one.cpu_time_total_str, one.is_remote) == ("8.000us", False)
+        assert one.device_time_total == one.cuda_time == one.flops == len(one.kernels) == 0
+
+
 @pytest.mark.parametrize(("limit", "rows"), [(0, 0), (1, 1), (5, 5), (6, 5), (-1, 5), (10**30, 5)])
 def test_row_limit(limit: int, rows: int) -> None:
     """-1 shows all."""
@@ -173,7 +189,7 @@ def test_top_level_events_only() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"sort_by": "cuda_time_total"},
+        {"sort_by": "cuda_time_totals"},
         {"sort_by": "__class__"},
         {"sort_by": ""},
         {"row_limit": -2},

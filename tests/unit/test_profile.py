@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import pytest_instrcount
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.errors import InstrcountError, InstrcountWarning
 from pytest_instrcount.trace.check import broken_rules
 from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
@@ -145,6 +145,36 @@ def test_switched_off() -> None:
     with pytest.raises(InstrcountError) as error:
         prof.table()
     assert error.value.fix == "profile(enabled=True)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"use_cuda": True}, "nothing of devices: no times"),
+        ({"use_device": "cuda"}, "nothing of devices: no times"),
+        ({"with_flops": True}, "nothing of operators: no FLOPs"),
+    ],
+)
+def test_what_torch_would_record(arguments: dict[str, Any], said: str) -> None:
+    """Is asked for in vain: a warning, and all else is recorded."""
+    with pytest.warns(InstrcountWarning, match=said), profile(**arguments) as prof:
+        leaf(1)
+    assert counts(prof) == {"leaf": 1}
+
+
+def test_other_arguments_of_torch() -> None:
+    """Are taken and do nothing."""
+    with profile(
+        use_kineto=True,
+        use_cpu=False,
+        experimental_config=object(),
+        acc_events=True,
+        custom_trace_id_callback=str,
+        post_processing_timeout_s=1.0,
+        activity_filters={},
+    ) as prof:
+        leaf(1)
+    assert counts(prof) == {"leaf": 1}
 
 
 def test_events_are_one_list() -> None:

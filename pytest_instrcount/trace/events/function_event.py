@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from pytest_instrcount.trace.columns import Flag
 from pytest_instrcount.trace.events.recording import Recording
+from pytest_instrcount.trace.events.torch_names import TorchNames
 from pytest_instrcount.trace.timeline import ASYNC, Detail, Label
 
 _NO_DETAIL = Detail()
@@ -29,7 +30,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionEvent:
+class FunctionEvent(TorchNames):
     """One call of a function, one stretch of a generator, or one range; a view, made on demand.
 
     Times whose names say no unit are in microseconds; they are read from the wall clock.
@@ -59,7 +60,7 @@ class FunctionEvent:
         return self.label.name
 
     #: What `EventList.key_averages` groups by.
-    key = name
+    key = trace_name = name
 
     @property
     def kind(self) -> str:
@@ -218,7 +219,7 @@ class FunctionEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionEventAvg:
+class FunctionEventAvg(TorchNames):
     """All events of one key; times whose names say no unit are in microseconds.
 
     >>> average = FunctionEventAvg("json.loads", count=4, total_ns=10_000, self_ns=2_000)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Literal
 
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.errors import InstrcountError, InstrcountWarning
 from pytest_instrcount.trace.backends import check_backend
 from pytest_instrcount.trace.columns import ReplayStats
 from pytest_instrcount.trace.events.build import build_timeline
@@ -61,6 +62,9 @@ class profile(Exporter, Tabled):
     enters. ``enabled=False``: nothing. Times are of the wall clock, in microseconds unless their
     names say another unit.
 
+    The arguments after ``recognizers`` are torch's. Nothing is known of devices and FLOPs: a warning
+    says so where ``use_cuda``, ``use_device`` or ``with_flops`` ask for them. The others do nothing.
+
     It can be entered again after its end; the second run's events are appended. Raises
     InstrcountError: slug "profile-reentrant" if entered twice at once, "profile-unfinished" if
     asked for results before the end, "tracer-backend" at once for a backend that is none, and those
@@ -88,8 +92,22 @@ class profile(Exporter, Tabled):
         start_frames: int = 128,
         max_events: int = 2_000_000,
         recognizers: tuple[Recognizer, ...] = (),
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        with_flops: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: object = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: object = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: object = None,
     ) -> None:
         check_backend(backend)
+        if use_cuda or use_device or with_flops:
+            what = "operators: no FLOPs" if with_flops else "devices: no times of them"
+            why = f"instrcount: this profile knows nothing of {what} are recorded"
+            warnings.warn(InstrcountWarning(why), stacklevel=2)
         self.enabled = enabled
         self.threads = threads
         self.recorded = Recorded(record_shapes, with_stack, with_modules, profile_memory)

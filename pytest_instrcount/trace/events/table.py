@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,10 +11,11 @@ from tabulate import tabulate
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
+from pytest_instrcount.trace.events.torch_names import time_text
 from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.timeline import Recorded, printable
 
-#: What a table can be sorted by.
+#: What a table can be sorted by; besides by what torch has of devices, which is 0 for all.
 SORT_KEYS = (
     "cpu_time_total",
     "self_cpu_time_total",
@@ -22,7 +24,7 @@ SORT_KEYS = (
     "cpu_memory_usage",
     "self_cpu_memory_usage",
 )
-
+_OF_DEVICES = re.compile(r"(self_)?(cuda|xpu|device)_(time(_total)?|memory_usage)")
 
 #: One event, or the sum of some: what a row shows.
 Row: TypeAlias = FunctionEvent | FunctionEventAvg
@@ -46,7 +48,7 @@ class Layout:
     top_level_only: bool = False
 
     def __post_init__(self) -> None:
-        if self.sort_by is not None and self.sort_by not in SORT_KEYS:
+        if self.sort_by not in (None, *SORT_KEYS) and not _OF_DEVICES.fullmatch(str(self.sort_by)):
             raise InstrcountError(
                 "profile-table",
                 f"a table cannot be sorted by {printable(str(self.sort_by))[:60]!r}",
@@ -71,7 +73,7 @@ def render_table(
     >>> render_table([], Layout(), Recorded(), 0)
     'no events were recorded'
     """
-    memory = layout.sort_by is not None and "memory" in layout.sort_by
+    memory = layout.sort_by is not None and "cpu_memory" in layout.sort_by
     if memory and not recorded.memory:
         raise not_recorded("memory was", "profile_memory=True")
     if not rows:
@@ -92,7 +94,7 @@ def render_table(
 
 def _chosen(rows: Sequence[Row], layout: Layout) -> list[Row]:
     chosen = [row for row in rows if row.top_level or not layout.top_level_only]
-    if layout.sort_by is not None:
+    if layout.sort_by in SORT_KEYS:
         name = layout.sort_by
         chosen.sort(key=lambda row: -getattr(row, name))
     return chosen if layout.row_limit < 0 else chosen[: layout.row_limit]
@@ -171,18 +173,6 @@ def _cells(
         "Source Location": _cut(" < ".join(row.stack[:3]), layout.source_width),
     }
     return [(column, texts[column]) for column in columns]
-
-
-def time_text(microseconds: float) -> str:
-    """A time with the unit that suits it.
-
-    >>> time_text(12.5), time_text(12_500), time_text(12_500_000)
-    ('12.500us', '12.500ms', '12.500s')
-    """
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if abs(microseconds) >= size:
-            return f"{microseconds / size:.3f}{unit}"
-    return f"{microseconds:.3f}us"
 
 
 def memory_text(size: int) -> str:
