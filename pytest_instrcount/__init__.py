@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_instrcount.callgrind.timer.timer import CopyIfCallgrind, Timer
+    from pytest_instrcount.callgrind.timer.copied import CopyIfCallgrind, GlobalsBridge
+    from pytest_instrcount.callgrind.timer.timer import Language, Timer
     from pytest_instrcount.config.child_spec import ChildSpec
     from pytest_instrcount.counts.function_counts import FunctionCount, FunctionCounts
     from pytest_instrcount.counts.stats import CallgrindStats
@@ -41,9 +42,11 @@ __all__ = [
     "FunctionCount",
     "FunctionCounts",
     "FunctionEvent",
+    "GlobalsBridge",
     "InstrCount",
     "InstrcountError",
     "InstrcountWarning",
+    "Language",
     "Limit",
     "Parameter",
     "Recognizer",
@@ -68,15 +71,17 @@ __all__ = [
 _HOMES = {
     "CallgrindStats": "counts.stats",
     "ChildSpec": "config.child_spec",
-    "CopyIfCallgrind": "callgrind.timer.timer",
+    "CopyIfCallgrind": "callgrind.timer.copied",
     "EnforceUnique": "trace.ranges.unique",
     "EventList": "trace.events.event_list",
     "FunctionCount": "counts.function_counts",
     "FunctionCounts": "counts.function_counts",
     "FunctionEvent": "trace.events.function_event",
+    "GlobalsBridge": "callgrind.timer.copied",
     "InstrCount": "fixtures.instrcount",
     "InstrcountError": "errors",
     "InstrcountWarning": "errors",
+    "Language": "callgrind.timer.timer",
     "Limit": "gate.limit",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -28,11 +30,12 @@ from pytest_instrcount.callgrind.timer.loop import BLOCK, statement_code, writte
 from pytest_instrcount.callgrind.timer.statement import DUMPS
 from pytest_instrcount.callgrind.timer.timer import has_debug_symbols
 from pytest_instrcount.counts.profile import Profile, Row
+from pytest_instrcount.counts.task import TaskSpec
 from pytest_instrcount.errors import InstrcountError
 
 
 class Derived(int):
-    """A class that another process need not know."""
+    """A class that another process imports."""
 
 
 @pytest.fixture
@@ -93,7 +96,6 @@ def test_wrong_timers(arguments: dict[str, Any], error: type[Exception], said: s
         (Timer(), {"number": 0}, "number is 1 or more, not 0"),
         (Timer(), {"number": 2.0}, "number is 1 or more, not 2.0"),
         (Timer(), {"repeats": 0}, "repeats is 1 or more"),
-        (Timer(language="c++"), {"collect_baseline": True}, "no baseline for C and C++"),
         (Timer("n", globals={"n": 3}), {}, "global 'n' is not wrapped"),
         (Timer("n", language="c", globals={"n": CopyIfCallgrind(3)}), {}, "globals are for Python"),
         (Timer(globals={"torch": os}), {}, "global 'torch' is not torch"),
@@ -118,11 +120,28 @@ def test_code_is_undented() -> None:
 
 
 @pytest.mark.parametrize(
-    "language", ["python", "py", "c", "c++", "cpp", "CPP", SimpleNamespace(name="CPP")]
+    "language",
+    [
+        "python",
+        "py",
+        "c",
+        "c++",
+        "cpp",
+        "CPP",
+        SimpleNamespace(name="CPP"),
+        *pytest_instrcount.Language,
+    ],
 )
 def test_languages(language: object) -> None:
     """By the names that torch has for them, its enum included."""
     Timer("x", language=language)
+
+
+def test_arguments_stand_where_torch_has_them() -> None:
+    """With a clock that is not used."""
+    given: dict[str, Any] = {"n": CopyIfCallgrind(3)}
+    timer = Timer("n", "pass", "", time.perf_counter, given, "a", "b", "c", "d", 2, "python")
+    assert timer._task_spec == TaskSpec("n", "pass", "", "a", "b", "c", "d", 2)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +157,10 @@ def test_clocks(method: str) -> None:
 def test_plain_values(value: object) -> None:
     """They are sent as they are."""
     copied = CopyIfCallgrind(value, setup="import os")
-    assert (copied.value, copied.setup, copied.kind) == (value, "import os", "plain")
+    assert (copied.value, copied.setup, copied.serialization) == (value, "import os", "plain")
 
 
-@pytest.mark.parametrize("value", [None, [1], (1,), {}, len, Derived(3), object()])
+@pytest.mark.parametrize("value", [None, [1], (1,), {}, len, object()])
 def test_other_values(value: object) -> None:
     """The error names the type, and lists those that can be copied."""
     with pytest.raises(ValueError, match=f"type {type(value).__name__} cannot") as caught:
@@ -158,13 +177,25 @@ def test_torch_values(torch: Any, tmp_path: Path) -> None:
         | {f"v{i}": CopyIfCallgrind(v, setup="  import net") for i, v in enumerate(values)}
     )
     sent = send_globals(given, tmp_path)
-    assert [each[:3] for each in sent] == [
-        ("v0", "import net", "torch"),
-        ("v1", "import net", "torch_jit"),
-        ("v2", "import net", "torch_jit"),
-    ]
+    paths = [repr(path) for _, _, path in torch.saved]
+    assert sent == (
+        ("v0", "import net", f"__import__('torch').load({paths[0]}, weights_only=False)"),
+        ("v1", "import net", f"__import__('torch').jit.load({paths[1]})"),
+        ("v2", "import net", f"__import__('torch').jit.load({paths[2]})"),
+    )
     assert [how for how, _, _ in torch.saved] == ["save", "jit.save", "jit.save"]
-    assert [path for _, _, path in torch.saved] == [each[3] for each in sent]
+
+
+@pytest.mark.parametrize("value", ["a\n'", b"a", True, 3, math.inf, 1j, 10**30, Derived(3)])
+def test_a_bridge(value: object, tmp_path: Path) -> None:
+    """Its code makes the values, of the same class, and runs each set-up before."""
+    given = {"n": CopyIfCallgrind(value, setup="  m = 1\n  k = 2"), "o": CopyIfCallgrind(5)}
+    names: dict[str, Any] = {}
+    exec(pytest_instrcount.GlobalsBridge(given, str(tmp_path / "new")).construct(), names)
+    assert (names["n"], names["m"], names["k"], names["o"]) == (value, 1, 2, 5)
+    assert type(names["n"]) is type(value)
+    with pytest.raises(ValueError, match="global 'n' is not wrapped"):
+        pytest_instrcount.GlobalsBridge({"n": value}, str(tmp_path))
 
 
 def test_what_is_pickled_is_nobody_elses(monkeypatch: pytest.MonkeyPatch, torch: Any) -> None:
@@ -172,7 +203,7 @@ def test_what_is_pickled_is_nobody_elses(monkeypatch: pytest.MonkeyPatch, torch:
     folders: list[Path] = []
 
     def count(around: Any, order: Any, seconds: float) -> list[str]:
-        folder = Path(order.globals[0][3]).parent
+        folder = Path(order.globals[0][2].split("'")[3]).parent
         folders.append(folder)
         assert folder.stat().st_mode & 0o777 == 0o700
         assert folder.stat().st_uid == os.getuid()
@@ -451,7 +482,9 @@ def test_debug_symbols(known: int, unknown: int, has: bool) -> None:
 
 def test_public_names() -> None:
     """They are what ``from pytest_instrcount import`` gives."""
-    assert {"Timer", "CopyIfCallgrind"} <= set(pytest_instrcount.__all__)
+    assert {"Timer", "CopyIfCallgrind", "GlobalsBridge", "Language"} <= set(
+        pytest_instrcount.__all__
+    )
 
 
 @pytest.mark.parametrize("name", ["label", "sub_label", "description", "env"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import marshal
+import pickle
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -9,13 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pytest_instrcount.callgrind.timer.statement import PLAIN, TORCH, TORCH_JIT
-
-#: Exactly these: of a class derived from one, the other process may know nothing.
 _PLAIN_TYPES = (str, bytes, bool, int, float, complex)
+#: How a global travels: as it is, or in a file that torch wrote.
+PLAIN, TORCH, TORCH_JIT = "plain", "torch", "torch_jit"
 
-#: name, set-up of its own, kind, value or the path of a file
-Sent = tuple[str, str, str, Any]
+#: name, set-up of its own, expression that makes the value
+Sent = tuple[str, str, str]
 
 
 class CopyIfCallgrind:
@@ -35,12 +36,12 @@ class CopyIfCallgrind:
     ValueError: a value of type list cannot be copied for a statement under Callgrind; ...
     """
 
-    __slots__ = ("_kind", "_setup", "_value")
+    __slots__ = ("_serialization", "_setup", "_value")
 
     def __init__(self, value: Any, *, setup: str | None = None) -> None:
         if setup is not None and not isinstance(setup, str):
             raise TypeError(f"setup is a str, not {type(setup).__name__}")
-        self._kind = _kind_of(value)
+        self._serialization = _kind_of(value)
         self._value = value
         self._setup = setup
 
@@ -55,9 +56,18 @@ class CopyIfCallgrind:
         return self._setup
 
     @property
-    def kind(self) -> str:
+    def serialization(self) -> str:
         """The form in which it is sent: "plain", "torch" or "torch_jit"."""
-        return self._kind
+        return self._serialization
+
+    @staticmethod
+    def unwrap_all(globals: Mapping[str, Any]) -> dict[str, Any]:
+        """The values, where they are wrapped.
+
+        >>> CopyIfCallgrind.unwrap_all({"n": CopyIfCallgrind(3), "m": 4})
+        {'n': 3, 'm': 4}
+        """
+        return {k: v.value if isinstance(v, CopyIfCallgrind) else v for k, v in globals.items()}
 
     def __repr__(self) -> str:
         setup = "" if self._setup is None else f", setup={self._setup!r}"
@@ -71,7 +81,7 @@ def loaded_torch() -> ModuleType | None:
 
 
 def _kind_of(value: Any) -> str:
-    if type(value) in _PLAIN_TYPES:
+    if isinstance(value, _PLAIN_TYPES):
         return PLAIN
     torch = loaded_torch()
     if torch is not None:
@@ -114,15 +124,44 @@ def check_globals(given: Mapping[str, Any]) -> dict[str, CopyIfCallgrind]:
 
 
 def send_globals(checked: Mapping[str, CopyIfCallgrind], folder: Path) -> tuple[Sent, ...]:
-    """Name, set-up, kind and value of each; what torch writes is in a file of the folder."""
-    sent = []
-    for number, (name, each) in enumerate(checked.items()):
-        value: Any = each.value
-        if each.kind != PLAIN:
-            torch: Any = loaded_torch()
-            save = torch.jit.save if each.kind == TORCH_JIT else torch.save
-            path = str(folder / f"{number}.pt")
-            save(value, path)
-            value = path
-        sent.append((name, textwrap.dedent(each.setup or ""), each.kind, value))
-    return tuple(sent)
+    """Name, set-up and expression of each; what torch writes is in a file of the folder."""
+    return tuple(
+        (name, textwrap.dedent(each.setup or ""), _expression(each, folder / f"{number}.pt"))
+        for number, (name, each) in enumerate(checked.items())
+    )
+
+
+def _expression(copied: CopyIfCallgrind, path: Path) -> str:
+    value = copied.value
+    if type(value) in _PLAIN_TYPES:  # not by repr(), that of nan is no Python
+        return f"__import__('marshal').loads({marshal.dumps(value)!r})"
+    if copied.serialization == PLAIN:  # of a class derived from one
+        return f"__import__('pickle').loads({pickle.dumps(value)!r})"
+    torch: Any = loaded_torch()
+    if copied.serialization == TORCH_JIT:
+        torch.jit.save(value, str(path))
+        return f"__import__('torch').jit.load({str(path)!r})"
+    torch.save(value, str(path))
+    return f"__import__('torch').load({str(path)!r}, weights_only=False)"
+
+
+class GlobalsBridge:
+    """Copies of globals for another process: code that makes them there.
+
+    `Timer` has one of its own. ``data_dir`` is for the files of torch, and is made if it is not there.
+    Raises ValueError for a global that is not wrapped in `CopyIfCallgrind`.
+
+    >>> exec(GlobalsBridge({"n": CopyIfCallgrind(3)}, "/tmp").construct())
+    >>> n
+    3
+    """
+
+    def __init__(self, globals: Mapping[str, Any], data_dir: str) -> None:
+        self._globals = check_globals(globals)
+        self._folder = Path(data_dir)
+        self._folder.mkdir(exist_ok=True)
+
+    def construct(self) -> str:
+        """Write the files, and return the code."""
+        sent = send_globals(self._globals, self._folder)
+        return "\n".join(f"{setup}\n{name} = {value}" for name, setup, value in sent)

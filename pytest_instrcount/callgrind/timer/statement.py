@@ -46,9 +46,6 @@ _PR_SET_PDEATHSIG = 1
 _POOL_BYTES = 16384
 _BYTES_HEAD = sys.getsizeof(b"")
 
-#: How a global travels: as it is, or in a file that torch wrote.
-PLAIN, TORCH, TORCH_JIT = "plain", "torch", "torch_jit"
-
 
 def main(plan: dict[str, Any], loader: Any) -> NoReturn:
     """Serve statements until the process that started this one is gone.
@@ -137,10 +134,10 @@ class _Run:
         _remember(STATEMENT, written_out(task["stmt"], task["number"]))
         if task["torch"]:
             namespace["torch"] = import_module("torch")
-        for name, setup, kind, value in task["globals"]:
+        for name, setup, value in task["globals"]:
             _execute(setup, namespace, f"<setup of {name}>")
             self._loading = name
-            namespace[name] = _load(kind, value)
+            namespace[name] = eval(value, {})
             self._loading = ""
         random.seed(0)  # the fork has made a new one
         _execute(task["setup"], namespace, "<setup>")
@@ -237,16 +234,6 @@ def _make_room() -> list[list[object]]:
         for index in range(0, len(made), 2):
             made[index] = None  # the pool in which this is done last is the first to be used
     return kept
-
-
-def _load(kind: str, value: Any) -> Any:
-    """A global from what was sent: itself, or the file that torch wrote."""
-    if kind == PLAIN:
-        return value
-    torch = import_module("torch")
-    if kind == TORCH_JIT:
-        return torch.jit.load(value)
-    return torch.load(value, weights_only=False)
 
 
 def _execute(source: str, namespace: dict[str, Any], name: str) -> None:

@@ -28,8 +28,8 @@ class Order:
 
     stmt: str
     setup: str
-    #: name, set-up of its own, kind (``statement.PLAIN`` and the others), value or path
-    globals: tuple[tuple[str, str, str, Any], ...]
+    #: name, set-up of its own, expression that makes it
+    globals: tuple[tuple[str, str, str], ...]
     number: int
     repeats: int
     baseline: bool

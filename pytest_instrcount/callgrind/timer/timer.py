@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import keyword
 import math
 import os
@@ -17,6 +18,7 @@ from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.facts import find_valgrind
 from pytest_instrcount.callgrind.timer.compiled import compile_program, program_source
 from pytest_instrcount.callgrind.timer.copied import (
+    PLAIN,
     CopyIfCallgrind,
     check_globals,
     loaded_torch,
@@ -24,7 +26,7 @@ from pytest_instrcount.callgrind.timer.copied import (
 )
 from pytest_instrcount.callgrind.timer.launch import Launch, count_program
 from pytest_instrcount.callgrind.timer.loop import STATEMENT, statement_code
-from pytest_instrcount.callgrind.timer.statement import DUMPS, PLAIN, WARM_UP
+from pytest_instrcount.callgrind.timer.statement import DUMPS, WARM_UP
 from pytest_instrcount.callgrind.timer.statements import LaunchContext, Order, count_statement
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
@@ -32,7 +34,14 @@ from pytest_instrcount.counts.standardize import source_file
 from pytest_instrcount.counts.stats import CallgrindStats
 from pytest_instrcount.counts.task import TaskSpec
 
-__all__ = ["CopyIfCallgrind", "Timer"]
+
+class Language(enum.Enum):
+    """The language of a statement."""
+
+    PYTHON = 0
+    CPP = 1
+    C = 2
+
 
 _LANGUAGES = {"python": "python", "py": "python", "c": "c", "c++": "c++", "cpp": "c++"}
 #: Variables by which numerical libraries learn how many threads to use.
@@ -73,27 +82,28 @@ class Timer:
         self,
         stmt: str = "pass",
         setup: str = "pass",
-        *,
         global_setup: str = "",
+        timer: object = None,
         globals: Mapping[str, Any] | None = None,
         label: str | None = None,
         sub_label: str | None = None,
         description: str | None = None,
         env: str | None = None,
         num_threads: int = 1,
-        language: Any = "python",
+        language: Any = Language.PYTHON,
     ) -> None:
         """Say what is to be counted; nothing is run yet.
 
-        ``language`` is "python", "c" or "c++"; ``global_setup`` is what stands at the top of a file
-        in C or C++. ``label``, ``sub_label``, ``description`` and ``env`` are shown with the counts.
-        Raises TypeError, ValueError, and SyntaxError for a statement that is no Python.
+        ``language`` is a `Language`, "python", "c" or "c++"; ``global_setup`` is what stands at the
+        top of a file in C or C++; ``timer``, a clock, is not used. ``label``, ``sub_label``,
+        ``description`` and ``env`` are shown with the counts. Raises TypeError, ValueError, and
+        SyntaxError for a statement that is no Python.
         """
         _check_texts({"stmt": stmt, "setup": setup, "global_setup": global_setup})
         labels = {"label": label, "sub_label": sub_label, "description": description, "env": env}
         _check_texts({name: text for name, text in labels.items() if text is not None}, " or None")
         _check_names(globals or {})
-        # an enum of torch's says it by its name
+        # by the name of an enum, torch's as well
         wanted = str(getattr(language, "name", language)).lower()
         if wanted not in _LANGUAGES:
             raise ValueError(f'language is "python", "c" or "c++", not {language!r}')
@@ -120,7 +130,7 @@ class Timer:
         number: int = ...,
         *,
         repeats: None = ...,
-        collect_baseline: bool | None = ...,
+        collect_baseline: bool = ...,
         retain_out_file: bool = ...,
     ) -> CallgrindStats: ...
 
@@ -130,7 +140,7 @@ class Timer:
         number: int = ...,
         *,
         repeats: int,
-        collect_baseline: bool | None = ...,
+        collect_baseline: bool = ...,
         retain_out_file: bool = ...,
     ) -> tuple[CallgrindStats, ...]: ...
 
@@ -139,15 +149,14 @@ class Timer:
         number: int = 100,
         *,
         repeats: int | None = None,
-        collect_baseline: bool | None = None,
+        collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> CallgrindStats | tuple[CallgrindStats, ...]:
         """Run the statement ``number`` times under Callgrind; the counts are over all of them.
 
         With ``repeats`` that is done so often, each time from the same state, and a tuple comes
-        back. The baseline is an empty loop of the same length; ``collect_baseline`` is True for
-        Python unless it is given, and there is none for C and C++. ``retain_out_file`` keeps what
-        Callgrind wrote, as text, in ``stmt_callgrind_out``.
+        back. The baseline is an empty loop of the same length; there is none for C and C++.
+        ``retain_out_file`` keeps what Callgrind wrote, as text, in ``stmt_callgrind_out``.
 
         Raises ValueError for wrong arguments and for globals that are not wrapped in
         ``CopyIfCallgrind``, and InstrcountError where nothing can be counted: without Valgrind or a
@@ -155,16 +164,16 @@ class Timer:
         """
         _check_numbers(number=number, repeats=1 if repeats is None else repeats)
         python = self._language == "python"
-        baseline = python if collect_baseline is None else collect_baseline
+        baseline = python and collect_baseline
         given = check_globals(self._globals)
-        seconds = _checked_seconds(float(self.timeout_seconds))
-        if not python:
-            _check_compiled(baseline=baseline, given=bool(given))
+        seconds, times = _checked_seconds(float(self.timeout_seconds)), repeats or 1
+        if given and not python:
+            raise ValueError("globals are for Python: put them into setup or global_setup")
         valgrind, _ = find_valgrind("valgrind")
         if python:
-            texts = self._count_python(valgrind, given, number, repeats or 1, baseline, seconds)
+            texts = self._count_python(valgrind, given, number, times, baseline, seconds)
         else:
-            texts = self._count_compiled(valgrind, number, repeats or 1, seconds)
+            texts = self._count_compiled(valgrind, number, times, seconds)
         profiles = [parse_profile(text.splitlines(), source_file) for text in texts]
         empty = profiles.pop() if baseline else None
         stats = tuple(
@@ -196,7 +205,7 @@ class Timer:
         task = self._task_spec
         codes = [task.stmt, task.setup, *(_undented(each.setup or "") for each in given.values())]
         torch = loaded_torch() is not None and (
-            any(each.kind != PLAIN for each in given.values())
+            any(each.serialization != PLAIN for each in given.values())
             or any("torch" in _names(code) for code in codes)
         )
         context = LaunchContext(
@@ -276,13 +285,6 @@ def _checked_seconds(seconds: float) -> float:
     if not (0 < seconds < math.inf):
         raise ValueError(f"timeout_seconds is a number above 0, not {seconds!r}")
     return seconds
-
-
-def _check_compiled(*, baseline: bool, given: bool) -> None:
-    if baseline:
-        raise ValueError("there is no baseline for C and C++: an empty loop has no instructions")
-    if given:
-        raise ValueError("globals are for Python: put them into setup or global_setup")
 
 
 def _check_python(stmt: str, setup: str) -> None:
