@@ -251,6 +251,22 @@ def test_csv(account: Account, clock: Clock) -> None:
 # --- records and counters -------------------------------------------------------------------------
 
 
+def test_report(account: Account, clock: Clock) -> None:
+    """By function, the longest first, as pstats has it; of the latest run after its end, too."""
+    for number in (1, 2):
+        with account.timings.phase("parse", "read"):
+            clock.now += number
+    with account.timings.phase("store", "write"):
+        clock.now += 5
+    clock.now += 9
+    lines = public.report().splitlines()
+    assert [line.split() for line in (lines[0], *lines[2:])] == [
+        ["ncalls", "tottime", "percall", "phase(function)"],
+        ["1", "5.000", "5.000", "store(write)"],
+        ["2", "3.000", "1.500", "parse(read)"],
+    ]
+
+
 def test_records_are_bounded(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     """64, unless another number is set; the latest are kept, and the limit outlives the run."""
     monkeypatch.setattr(book, "_limit", RECORDS)

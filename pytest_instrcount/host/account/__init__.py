@@ -4,6 +4,7 @@ from pytest_instrcount.host.account.current import (
     clear_records,
     get_counters,
     get_records,
+    report,
     set_record_limit,
 )
 from pytest_instrcount.host.account.records import MeasurementRecord
@@ -13,5 +14,6 @@ __all__ = [
     "clear_records",
     "get_counters",
     "get_records",
+    "report",
     "set_record_limit",
 ]

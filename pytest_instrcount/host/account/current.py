@@ -158,6 +158,14 @@ def get_records() -> list[MeasurementRecord]:
     return list(_last.records)
 
 
+def report() -> str:
+    """What took the time of the current run, or of the latest, as a table like that of pstats."""
+    # the table is made of what only a report needs
+    from pytest_instrcount.host.account.render import render_functions
+
+    return render_functions(_last.timings.rows(by_function=True))
+
+
 def clear_records() -> None:
     """Forget them."""
     _last.records.clear()

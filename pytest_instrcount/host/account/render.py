@@ -6,11 +6,14 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from pytest_instrcount.host.account.current import Account
 from pytest_instrcount.host.account.timings import OTHER, PhaseTime
+
+if TYPE_CHECKING:
+    from pytest_instrcount.host.account.current import Account
 
 _HEADERS = ("phase", "wall", "share", "all processes", "times")
 CSV_HEADERS = ("phase", "function", "worker", "wall_seconds", "process_seconds", "times")
@@ -111,6 +114,31 @@ def advise(rows: Sequence[PhaseTime], whole: float, kept: int, seen: int) -> lis
             lines.append(f"  change: {_SETTINGS[row.phase]}")
             break
     return lines
+
+
+def render_functions(rows: Sequence[PhaseTime]) -> str:
+    """A row per phase and function, the longest first, without what no phase explains.
+
+    >>> rows = PhaseTime("parse", 3.0, 3.0, 2, "read"), PhaseTime("count", 1.0, 8.0, 0)
+    >>> print(render_functions(rows))
+      ncalls    tottime    percall  phase(function)
+    --------  ---------  ---------  -----------------
+           2      3.000      1.500  parse(read)
+                  1.000             count
+    """
+    cells = [
+        (
+            row.times or "",
+            f"{row.wall:.3f}",
+            f"{row.wall / row.times:.3f}" if row.times else "",
+            f"{row.phase}({row.function})" if row.function else row.phase,
+        )
+        for row in rows
+        if row.phase != OTHER
+    ]
+    headers = ("ncalls", "tottime", "percall", "phase(function)")
+    columns = (*["right"] * 3, "left") if cells else None
+    return tabulate(cells, headers, disable_numparse=True, colalign=columns)
 
 
 def timings_csv(account: Account) -> str:
