@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from difflib import SequenceMatcher
+from itertools import count
 from typing import TypeAlias
 
 from pytest_instrcount.gate.store.calls import Edges, Uses
@@ -16,6 +18,10 @@ _Role: TypeAlias = tuple[_Side, ...]
 _Roles: TypeAlias = tuple[_Role, _Role]
 #: So many of equal choices are looked at.
 _MOST = 50
+#: Of the second function of a name, and of later ones; they are in the order of their lines.
+_NUMBER = re.compile(r"#[0-9]+$")
+#: Behind an old name that may stand for another function now.
+_OLD = "\0"
 #: In the place of a function that is gone or new itself, and of the function that is looked at.
 _SOME, _ITSELF = "?", "="
 
@@ -23,14 +29,17 @@ _SOME, _ITSELF = "?", "="
 def find_renames(old: Edges, new: Edges) -> dict[str, str]:
     """Name in the old table -> name in the new one, of functions that were renamed or moved.
 
-    Of these callers, callees and counts are the same; of one that was moved to another module under
-    its own name, callers and their counts are enough.
+    Those that share a name, as lambdas do, are looked at anew where there are more or fewer of them
+    now. Of a pair callers, callees and counts are the same; of one that was moved to another module
+    under its own name, callers and their counts are enough.
 
     >>> old = {("", "t"): (1, 0), ("t", "m:f"): (3, 0)}
     >>> find_renames(old, {("", "t"): (1, 0), ("t", "m:g"): (3, 0)})
     {'m:f': 'm:g'}
     """
-    before, after = _sides(old), _sides(new)
+    after = _sides(new)
+    shared = _renumbered(_sides(old), after)
+    before = _sides(renamed_edges(old, {name: name + _OLD for name in shared}))
     gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
     found: dict[str, str] = {}
     # who was renamed is known as a caller, and as called, from then on
@@ -44,7 +53,28 @@ def find_renames(old: Edges, new: Edges) -> dict[str, str]:
         if not pairs:
             break
         found |= pairs
-    return dict(sorted(found.items()))
+    return _with_places(found, shared, after)
+
+
+def _renumbered(before: Iterable[str], after: Iterable[str]) -> set[str]:
+    """Old names that functions share of which there are more or fewer now."""
+    was, is_ = (Counter(_NUMBER.sub("", name) for name in names) for names in (before, after))
+    more = {name for name in was if is_[name] not in (0, was[name])}
+    return {name for name in before if _NUMBER.sub("", name) in more}
+
+
+def _with_places(
+    found: Mapping[str, str], shared: Set[str], after: Iterable[str]
+) -> dict[str, str]:
+    """The pairs by their old names; what was left keeps its name, or gets one that is free."""
+    pairs = {name.removesuffix(_OLD): other for name, other in found.items()}
+    left = shared - pairs.keys()
+    taken = {*pairs.values(), *left, *after}
+    for name in sorted(left & set(pairs.values())):
+        numbers = (f"{_NUMBER.sub('', name)}#{n}" for n in count(2))
+        pairs[name] = next(each for each in numbers if each not in taken)
+        taken.add(pairs[name])
+    return dict(sorted((name, other) for name, other in pairs.items() if name != other))
 
 
 def renamed_edges(edges: Edges, names: Mapping[str, str]) -> Edges:
@@ -113,4 +143,4 @@ def _likeness(name: str, other: str) -> float:
 
 
 def _body(name: str) -> str:
-    return name.partition(":")[2]
+    return _NUMBER.sub("", name.removesuffix(_OLD).partition(":")[2])

@@ -54,14 +54,14 @@ def _compare(result: CallsResult, old: CallTable, new: CallTable) -> CallsResult
         return replace(result, verdict=Verdict.incomparable, differences=differences)
     renamed = find_renames(old.edges, new.edges)
     old = replace(old, edges=renamed_edges(old.edges, renamed))
-    limit = result.memory_limit
+    limit, names = result.memory_limit, new.calls.keys() | new.resumes.keys()
     result = replace(
         result,
         delta=Gated(Fraction(old.total), Fraction(new.total)).fraction,
         changes=changes_of(old.calls, new.calls),
         resumed=changes_of(old.resumes, new.resumes),
         edges=edge_changes(old.edges, new.edges),
-        renamed=tuple(renamed.items()),
+        renamed=tuple((was, name) for was, name in renamed.items() if name in names),
         before=old.edges,
         memory=() if limit is None else memory_grown(old, new, limit),
     )

@@ -127,6 +127,48 @@ def test_renamed_functions(
     assert result.verdict is (Verdict.unchanged if whole else Verdict.regressed)
 
 
+L = "m:f.<lambda>"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "renamed", "changed"),
+    [
+        # one was put before, or between, or behind
+        ({L: 3}, {L: 1, L + "#2": 3}, {L: L + "#2"}, {L: (0, 1)}),
+        (
+            {L: 3, L + "#2": 5},
+            {L: 3, L + "#2": 1, L + "#3": 5},
+            {L + "#2": L + "#3"},
+            {L + "#2": (0, 1)},
+        ),
+        ({L: 3}, {L: 3, L + "#2": 1}, {}, {L + "#2": (0, 1)}),
+        # one was taken away: the other has its name now
+        ({L: 1, L + "#2": 3}, {L: 3}, {L + "#2": L}, {L + "#2": (1, 0)}),
+        # all are called as often: none has moved
+        ({L: 2, L + "#2": 2}, {L: 2, L + "#2": 2, L + "#3": 2}, {}, {L + "#3": (0, 2)}),
+        # as many as before: what changed is the calls
+        ({L: 1, L + "#2": 3}, {L: 3, L + "#2": 1}, {}, {L: (1, 3), L + "#2": (3, 1)}),
+        # nothing is alike: each keeps its name
+        ({L: 3}, {L: 4, L + "#2": 9}, {}, {L: (3, 4), L + "#2": (0, 9)}),
+    ],
+)
+def test_functions_that_share_a_name(
+    old: dict[str, int], new: dict[str, int], renamed: dict[str, str], changed: dict[str, Any]
+) -> None:
+    """Lambdas of one function are told apart by their calls where one was added or taken away."""
+    before, now = ({f"t -> {n}": calls for n, calls in each.items()} for each in (old, new))
+    result = judged({"t": 1} | before, {"t": 1} | now)
+    assert dict(result.renamed) == renamed
+    assert {each.name: (each.before, each.after) for each in result.changes} == changed
+
+
+def test_callees_tell_lambdas_apart() -> None:
+    """Called as often, but calling other functions."""
+    old = {"t": 1, f"t -> {L}": 1, f"{L} -> x": 2}
+    new = {"t": 1, f"t -> {L}": 1, f"t -> {L}#2": 1, f"{L}#2 -> x": 2}
+    assert judged(old, new).renamed == ((L, L + "#2"),)
+
+
 def test_judge_without_numbers() -> None:
     """No table and another environment are verdicts of their own; a ceiling needs neither."""
     other = table({"python": "3.12.1", "tracer": "python"}, f=1)
