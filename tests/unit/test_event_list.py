@@ -166,6 +166,13 @@ def test_table_sorted_by_a_device(sort_by: str) -> None:
     assert EVENTS.table(sort_by=sort_by) == EVENTS.table()
 
 
+def test_time_unit() -> None:
+    """One for all times."""
+    lines = EVENTS.table(time_unit="ms").splitlines()
+    assert lines[2].split()[1:6] == ["25.00%", "0.002ms", "100.00%", "0.008ms", "0.008ms"]
+    assert lines[-1] == "Self CPU time total: 0.008ms"
+
+
 def test_names_of_torch() -> None:
     """Texts of times; what is known of no device is nothing."""
     for one in (EVENTS[0], EVENTS.key_averages()[0]):
@@ -193,6 +200,7 @@ def test_top_level_events_only() -> None:
         {"sort_by": "__class__"},
         {"sort_by": ""},
         {"row_limit": -2},
+        {"time_unit": "m"},
         {"max_name_column_width": 3},
         {"max_src_column_width": 0},
         {"max_shapes_column_width": -1},

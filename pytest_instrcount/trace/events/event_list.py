@@ -107,9 +107,14 @@ class EventList(list[R], Exporter, Tabled):
         return self.total_average().self_cpu_time_total
 
     def key_averages(
-        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList[FunctionEventAvg]:
         """Sums per function or range; also per shapes of arguments, or per first n of the stack.
+
+        There are no overloads to group by.
 
         Raises InstrcountError (slug "profile-not-recorded") if shapes or stacks were not recorded.
 

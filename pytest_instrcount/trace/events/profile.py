@@ -209,7 +209,10 @@ class profile(Exporter, Tabled):
         return self.function_events.self_cpu_time_total
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
     ) -> EventList[FunctionEventAvg]:
         """Sums per function or range; see `EventList.key_averages`."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)

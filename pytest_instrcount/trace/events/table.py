@@ -11,7 +11,7 @@ from tabulate import tabulate
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
-from pytest_instrcount.trace.events.torch_names import time_text
+from pytest_instrcount.trace.events.torch_names import TIME_UNITS, time_text
 from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.timeline import Recorded, printable
 
@@ -46,6 +46,8 @@ class Layout:
     shapes_width: int = 80
     header: str | None = None
     top_level_only: bool = False
+    #: of all times; None: the one that suits each
+    time_unit: str | None = None
 
     def __post_init__(self) -> None:
         if self.sort_by not in (None, *SORT_KEYS) and not _OF_DEVICES.fullmatch(str(self.sort_by)):
@@ -53,6 +55,12 @@ class Layout:
                 "profile-table",
                 f"a table cannot be sorted by {printable(str(self.sort_by))[:60]!r}",
                 "table(sort_by=...) with one of " + ", ".join(SORT_KEYS),
+            )
+        if self.time_unit not in (None, *TIME_UNITS):
+            raise InstrcountError(
+                "profile-table",
+                f"times are not shown in {printable(str(self.time_unit))[:60]!r}",
+                "table(time_unit=...) with one of " + ", ".join(TIME_UNITS),
             )
         widths = (self.name_width, self.source_width, self.shapes_width)
         if self.row_limit < -1 or min(widths) < 4:
@@ -88,7 +96,7 @@ def render_table(
     ).splitlines()
     if layout.header is not None:
         lines.insert(0, layout.header)
-    lines.append(f"Self CPU time total: {time_text(self_total_ns / 1000)}")
+    lines.append(f"Self CPU time total: {time_text(self_total_ns / 1000, layout.time_unit)}")
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -112,17 +120,19 @@ class Tabled:
         max_shapes_column_width: int = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
+        time_unit: str | None = None,
     ) -> str:
         """A row per event; of `key_averages`, a row per function or range.
 
         ``sort_by`` is one of "cpu_time_total", "self_cpu_time_total", "cpu_time", "count",
         "cpu_memory_usage" and "self_cpu_memory_usage", largest first; None is the order of start.
-        ``row_limit=-1`` shows all. Raises InstrcountError (slug "profile-table") for other values.
+        ``row_limit=-1`` shows all; ``time_unit`` is "s", "ms" or "us". Raises InstrcountError (slug
+        "profile-table") for other values.
         """
         rows, recorded, self_total_ns = self._tabled()
         layout = Layout(
             sort_by, row_limit, max_name_column_width, max_src_column_width,
-            max_shapes_column_width, header, top_level_events_only,
+            max_shapes_column_width, header, top_level_events_only, time_unit,
         )  # fmt: skip
         return render_table(rows, layout, recorded, self_total_ns)
 
@@ -156,14 +166,15 @@ def _cells(
 ) -> list[tuple[str, str]]:
     """Column and text of each cell of a row."""
     shapes = str([list(shape) for shape in row.input_shapes]) if row.input_shapes else ""
+    unit = layout.time_unit
     # Only the first frames: a table is one line per row, a stack may be thousands deep.
     texts = {
         "Name": _cut(row.key, layout.name_width),
         "Self CPU %": "" if row.is_async else _share(row.self_ns, self_total_ns),
-        "Self CPU": "" if row.is_async else time_text(row.self_ns / 1000),
+        "Self CPU": "" if row.is_async else time_text(row.self_ns / 1000, unit),
         "CPU total %": "" if row.is_async else _share(row.total_ns, self_total_ns),
-        "CPU total": time_text(row.total_ns / 1000),
-        "CPU time avg": time_text(row.cpu_time),
+        "CPU total": time_text(row.total_ns / 1000, unit),
+        "CPU time avg": time_text(row.cpu_time, unit),
         "CPU Mem": memory_text(row.cpu_memory_usage),
         "Self CPU Mem": memory_text(row.self_cpu_memory_usage),
         "# of Calls": str(row.count),

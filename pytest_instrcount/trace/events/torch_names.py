@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+#: Unit -> microseconds.
+TIME_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
-def time_text(microseconds: float) -> str:
-    """A time with the unit that suits it.
 
-    >>> time_text(12.5), time_text(12_500), time_text(12_500_000)
-    ('12.500us', '12.500ms', '12.500s')
+def time_text(microseconds: float, unit: str | None = None) -> str:
+    """A time with a unit, or with the one that suits it.
+
+    >>> time_text(12.5), time_text(12_500), time_text(12_500_000), time_text(12_500, "s")
+    ('12.500us', '12.500ms', '12.500s', '0.013s')
     """
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if abs(microseconds) >= size:
-            return f"{microseconds / size:.3f}{unit}"
-    return f"{microseconds:.3f}us"
+    suited = (name for name, size in TIME_UNITS.items() if abs(microseconds) >= size)
+    unit = unit or next(suited, "us")
+    return f"{microseconds / TIME_UNITS[unit]:.3f}{unit}"
 
 
 class TorchNames:
@@ -30,6 +32,8 @@ class TorchNames:
     cuda_time = cuda_time_total = self_cuda_time_total = device_time
     flops: ClassVar = 0
     kernels: ClassVar = ()
+    device_time_str = device_time_total_str = self_device_time_total_str = time_text(0)
+    overload_name: ClassVar = ""
     use_device: ClassVar = None
     is_legacy: ClassVar = False
 
