@@ -7,7 +7,7 @@ from typing import Any
 from pytest_instrcount.host.text import escape_controls
 
 
-class InstrcountError(Exception):
+class InstrcountError(RuntimeError):
     """Something could not be measured, read or written; the message ends in the command to type.
 
     ``slug`` is the anchor of the message in ``docs/reference/messages``.

@@ -231,7 +231,8 @@ def test_the_public_names_are_ours() -> None:
 
 
 def test_the_error_can_be_caught() -> None:
-    """By its public name, and told from others by its word."""
+    """By its public name, and told from others by its word; torch raises a RuntimeError here."""
+    assert issubclass(pytest_instrcount.InstrcountError, RuntimeError)
     with pytest.raises(pytest_instrcount.InstrcountError) as caught:
         pytest_instrcount.profile().table()
     assert caught.value.slug == "profile-unfinished"
