@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.calls import judge_calls
 from pytest_instrcount.gate.cause import Cause, cause_of
@@ -13,6 +14,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.baseline import changed_meanwhile
+from pytest_instrcount.gate.store.baseline_json import OLDER
 from pytest_instrcount.gate.store.calls import CallStore, CallTable, Edge
 from pytest_instrcount.gate.store.updating import Update
 
@@ -42,8 +44,23 @@ class CallRulings:
     #: tables whose tests are gone
     stale: dict[str, CallsResult] = field(default_factory=dict)
     _tables: dict[str, CallTable] = field(default_factory=dict)
-    #: what was stored when the test was judged
+    #: what was stored before the tests ran; where that could not be read, when the test was judged
     _read: dict[str, CallTable | None] = field(default_factory=dict)
+
+    def expect(self, nodeid: str) -> None:
+        """Read the table of a test before the tests run.
+
+        Raises InstrcountError where it is of an older format: so are all others. Whatever else is
+        wrong with it is said of this test.
+        """
+        try:
+            self._read[nodeid] = self._stored(nodeid)
+        except InstrcountError as error:
+            if error.slug == OLDER:
+                raise
+
+    def _stored(self, nodeid: str) -> CallTable | None:
+        return self.store.read(nodeid, updating=self.policy.update is not None)
 
     def rule(self, count: TracedCount) -> CallsResult:
         """Judge one table. Raises InstrcountError as `CallStore.read` does."""
@@ -54,8 +71,9 @@ class CallRulings:
             )
             self.results[nodeid] = result
             return result
-        updating = self.policy.update is not None
-        stored = self._read[nodeid] = self.store.read(nodeid, updating=updating)
+        if nodeid not in self._read:
+            self._read[nodeid] = self._stored(nodeid)
+        stored = self._read[nodeid]
         result = judge_calls(stored, count.table, count.limit, count.too_many, count.memory_limit)
         if result.verdict is Verdict.incomparable:
             result = replace(result, cause=cause_of(result.differences))

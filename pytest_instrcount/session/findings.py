@@ -103,6 +103,18 @@ class Findings:
         self.rulings.attribute(nodeid, tree)
         self.keeper.attributed(nodeid, tree)
 
+    def expect_calls(self, place: Place, *, read: bool) -> None:
+        """A test is to be traced; have its table ``read``, unless that is another process's work.
+
+        Raises pytest.UsageError where tables are of an older format.
+        """
+        self.expect(place)
+        try:
+            if read:
+                self.calls.expect(place.nodeid)
+        except InstrcountError as error:
+            raise pytest.UsageError(str(error)) from None
+
     @timed("compare")
     def rule_calls(self, count: TracedCount) -> None:
         """The calls of a traced test were counted."""

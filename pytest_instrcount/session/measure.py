@@ -142,7 +142,7 @@ class Counting:
         traced = find_traced(items)
         self._selection.note_traced(item.nodeid for item in traced)
         for item in traced:
-            self._findings.expect(Place.of(item))
+            self._findings.expect_calls(Place.of(item), read=not self._dealt)
         self._tracing = TracedTests(self._start_zygote(""), traced, self._settings)
         self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
         if not self._dealt:

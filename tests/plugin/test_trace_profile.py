@@ -569,7 +569,7 @@ def test_other_patterns_to_ignore_are_not_compared(traced: Project) -> None:
 
 
 def test_tables_of_an_older_format_are_refused_once(traced: Project) -> None:
-    """One line for all of them, with the command that makes them anew."""
+    """One line for all of them, with the command that makes them anew, before a test runs."""
     traced.write(f"{BODY}\n    test_b = test_a\n")
     for path in traced.path.glob("instrcount_baselines/**/*.calls.json"):
         path.write_bytes(OLDER.read_bytes())
@@ -577,6 +577,7 @@ def test_tables_of_an_older_format_are_refused_once(traced: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = f"{result.stdout}\n{result.stderr}"
     assert text.count("[baseline-older]") == 1
+    assert "test_it.py ." not in text
     assert "INTERNALERROR" not in text
     lines = text[text.index("instrcount: the baselines in ") :].splitlines()
     assert lines[0].endswith("(schema 1, this release reads 2) [baseline-older]")
