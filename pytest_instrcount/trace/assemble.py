@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from itertools import takewhile
 
 from pytest_instrcount.trace.columns import (
     Columns,
@@ -81,9 +82,14 @@ class _Assembly:
         return made
 
     def _add_rows(self, stream: Stream, rows: Rows) -> None:
-        stop = self._recording.stopped_ns if self._recording.clock else rows.last + 1
+        stop = rows.last + 1
+        if self._recording.clock:
+            # the last events may be our own, on the way to the end
+            stop = max(self._recording.stopped_ns, max(rows.end, default=0))
+            if stream is self._recording.streams[0]:
+                self._start_late(rows)
         for row in rows.open_rows():
-            rows.end[row] = max(stop, rows.last)
+            rows.end[row] = stop
             rows.flags[row] |= Flag.OPEN
             self._open += not rows.flags[row] & Flag.START_FRAME
         base = self._extend(rows)
@@ -96,6 +102,13 @@ class _Assembly:
                 self._made.thread.extend(array("i", [numbers[greenlet]]) * (following - first))
         for row, seen in rows.objects.items():
             self._objects[row + base] = seen
+
+    def _start_late(self, rows: Rows) -> None:
+        """Frames on the stack before have not taken the time that the start of the trace took."""
+        before = sum(1 for _ in takewhile(int(Flag.START_FRAME).__and__, rows.flags))
+        first = min(self._recording.started_ns, *rows.start[before : before + 1], 1 << 62) - before
+        late = [max(at, first + row) for row, at in enumerate(rows.start[:before])]
+        rows.start[:before] = array("q", late)
 
     def _add_contexts(self, stream: Stream, contexts: Contexts) -> None:
         base = self._extend(contexts)

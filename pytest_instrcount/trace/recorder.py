@@ -68,21 +68,28 @@ class Recorder:
                 raise busy("a trace of pytest-instrcount", "stop it first; they do not nest")
             self._refuse_others()
             Recorder._active = self
-        self._started_ns = self._clock()
         try:
             self._switch_on()
         except BaseException:
             self.uninstall()
             raise
+        self._begin_to_time()
 
-    def uninstall(self) -> None:
-        """End, in all threads; those that are in a call leave at their next event."""
+    def uninstall(self, at_ns: int = 0) -> None:
+        """End, in all threads; those that are in a call leave at their next event.
+
+        ``at_ns``: since when what runs is our own work, where that began before.
+        """
+        self._stopped_ns = at_ns or self._clock()
         try:
             self._switch_off()
         finally:
-            self._stopped_ns = self._clock()
             Recorder._active = None
             self._leave_greenlets()
+
+    def _begin_to_time(self) -> None:
+        # in a frame that is entered within the trace: what that calls is known to be ours
+        self._started_ns = self._clock()
 
     @property
     def size(self) -> int:

@@ -45,16 +45,17 @@ class Tracer:
         recorder.install()
         self._recorder = recorder
 
-    def stop(self) -> Columns:
+    def stop(self, at_ns: int = 0) -> Columns:
         """End, and give the rows; a second call gives them again.
 
-        Raises InstrcountError ``tracer-lost`` if the hook was gone by then, and calls are missing.
+        ``at_ns``: since when what runs is no longer the user's, if not from now on. Raises InstrcountError
+        ``tracer-lost`` if the hook was gone by then, and calls are missing.
         """
         if self._columns is None:
             if self._recorder is None:
                 raise InstrcountError("tracer-order", "this trace was not started", "call start()")
             if not self._recorder.lost:
-                self._recorder.uninstall()
+                self._recorder.uninstall(at_ns)
             if self._recorder.lost:
                 raise InstrcountError(
                     "tracer-lost",

@@ -91,6 +91,36 @@ def refusal(**wishes: Any) -> InstrcountError:
 
 
 @each_backend
+def test_own_work_is_not_charged(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs at the start and at the end has not taken the time that starting and stopping took."""
+    kind = choose_backend(backend)
+    switched: list[int] = []
+
+    def switch_on(self: Any, switch: Any = kind._switch_on) -> None:
+        switch(self)
+        switched.append(time.perf_counter_ns())
+
+    # a frame of ours is not shown
+    switch_on.__code__ = switch_on.__code__.replace(co_filename=own.__file__)
+    monkeypatch.setattr(kind, "_switch_on", switch_on)
+    tracer = Tracer(options(backend=backend, mode="tree"))
+
+    def body() -> None:
+        before = time.perf_counter_ns()
+        tracer.stop(before)
+        switched.append(before)
+
+    tracer.start()
+    body()
+    columns, (first, last) = checked(tracer.columns).columns, switched
+    before = [row for row, flags in enumerate(columns.flags) if flags & Flag.START_FRAME]
+    assert before
+    assert min(columns.start) >= first - len(before)
+    assert {columns.end[row] for row in (*before, len(before))} == {last}
+    assert columns.flags[len(before)] & Flag.OPEN
+
+
+@each_backend
 def test_another_profiler_is_named(backend: str) -> None:
     """A hook of sys.setprofile is somebody's."""
 

@@ -254,7 +254,7 @@ class _Run:
             # first, since the replay would take long under tracemalloc
             threads = self.session.stop()
         finally:
-            columns = self.tracer.stop()
+            columns = self.tracer.stop(before)
         stopped = perf_counter_ns()
         timeline = build_timeline(columns, threads, self.recorded)
         if own_thread_only:
