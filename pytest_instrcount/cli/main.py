@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +13,7 @@ import pytest_instrcount
 from pytest_instrcount.cli.compare import compare_paths
 from pytest_instrcount.cli.doctor.command import add_doctor
 from pytest_instrcount.cli.merge import merge
+from pytest_instrcount.cli.run import Said, print_anything, run_command
 from pytest_instrcount.cli.show import (
     baseline_folder,
     find_tests,
@@ -21,8 +21,8 @@ from pytest_instrcount.cli.show import (
     show_history,
     show_stored,
 )
+from pytest_instrcount.cli.trace import add_trace
 from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING, in_ci
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
@@ -32,30 +32,12 @@ from pytest_instrcount.session.profiles import keep_bundled
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
-#: Lines to print, and the exit code.
-Said: TypeAlias = tuple[list[str], int]
-
-#: Exit code of a command that could not do what it was asked for; argparse's own for wrong arguments.
-FAILED = 2
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0, 1 for a gate that fails, 2 for what cannot be done."""
     chosen = _parser().parse_args(argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names of tests may be beyond the terminal's encoding
-            stream.reconfigure(errors="backslashreplace")
-    code = 0
-    try:
-        lines, code = chosen.run(chosen)
-        print("\n".join(lines))
-        sys.stdout.flush()
-    except InstrcountError as error:
-        print(error, file=sys.stderr)
-        return FAILED
-    except BrokenPipeError:  # | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    print_anything()
+    return run_command(chosen)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -108,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_merge(commands)
     add_doctor(commands)
+    add_trace(commands)
     return parser
 
 

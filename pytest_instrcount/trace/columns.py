@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
@@ -224,3 +224,23 @@ class Columns(CountedRows):
     def ns(self, row: int) -> int:
         """Inclusive nanoseconds; 0 without a clock."""
         return CountedRows.ns(self, row) if self.clock else 0
+
+
+def leave_out(columns: Columns, is_left_out: Callable[[Key], bool]) -> Columns:
+    """The columns without rows of such functions; what these call is called by their callers.
+
+    >>> from pytest_instrcount.trace.tracer import TraceOptions, trace_call
+    >>> import json
+    >>> _, columns = trace_call(TraceOptions(), json.dumps, [1])
+    >>> list(columns.parent), list(leave_out(columns, lambda key: ".encode" in key.qualname).parent)
+    ([-1, 0, 1], [-1, 0])
+    """
+    out = [is_left_out(key) for key in columns.keys]
+    #: of each row the nearest caller that stays, or itself
+    stays = array("q", [-1]) * (len(columns) + 1)  # the last one is that of parent -1
+    parents = array("q")
+    for row, (key, parent) in enumerate(zip(columns.key, columns.parent)):
+        parents.append(stays[parent])
+        stays[row] = stays[parent] if out[key] else row
+    order = [row for row, key in enumerate(columns.key) if not out[key]]
+    return reordered(replace(columns, parent=parents), order)

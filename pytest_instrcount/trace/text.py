@@ -20,16 +20,21 @@ def matches(name: str, pattern: str) -> bool:
 
 
 def render(
-    tree: ContextTree, *, only: set[int] | None = None, limit: int | None = None, time: bool = False
+    tree: ContextTree,
+    *,
+    only: set[int] | None = None,
+    limit: int | None = None,
+    total: int | None = None,
+    width: int = 0,
 ) -> str:
     """Indented lines of "name [object]  calls"; ``only``: contexts to show; ``limit``: how many lines.
 
-    What was on the stack before the trace has no line. ``time``: before each its milliseconds and its
-    share of all of the main thread.
+    What was on the stack before the trace has no line. ``total``: before each its milliseconds and their
+    share of that, in nanoseconds. ``width``: names are cut so that lines are no wider.
     """
     lines: list[str] = []
     left_out = 0
-    for line in _lines(tree, only, _total(tree) if time else None):
+    for line in _lines(tree, only, total, width):
         if limit is None or len(lines) < limit or line == _HEADING:
             lines.append(line)
         else:
@@ -39,7 +44,7 @@ def render(
     return "\n".join(lines)
 
 
-def _total(tree: ContextTree) -> int:
+def total_ns(tree: ContextTree) -> int:
     """Nanoseconds of what began in the trace: in the main thread, or if nothing did there in all."""
     for roots in (tree.main, tree.others):
         total, pending = 0, list(roots)
@@ -61,7 +66,22 @@ def _times(ns: int, total: int) -> str:
     return f"{ns / 1e6:>10,.3f} ms {100 * ns / total if total else 0:>6.1f} %  "
 
 
-def _lines(tree: ContextTree, only: set[int] | None, total: int | None) -> Iterator[str]:
+def _fitted(before: str, depth: int, title: str, after: str, width: int) -> str:
+    """A line that is no wider; the end of a name says more than its begin.
+
+    >>> _fitted("", 1, "app.Model.fit", "  2", 14), _fitted("", 20, "app.Model.fit", "  2", 40)
+    ('  ...el.fit  2', '                    20 app.Model.fit  2')
+    """
+    # a name has at least half of the room
+    levels = depth if not width else min(depth, max(0, width - len(before)) // 4)
+    before += "  " * levels + (f"{depth} " if depth > levels else "")
+    room = max(8, width - len(before) - len(after)) if width else len(title)
+    return before + (title if len(title) <= room else "..." + title[3 - room :]) + after
+
+
+def _lines(
+    tree: ContextTree, only: set[int] | None, total: int | None, width: int
+) -> Iterator[str]:
     pending = [(number, 0) for number in reversed(list(tree.roots()))]
     others = set(tree.others)
     while pending:
@@ -75,6 +95,6 @@ def _lines(tree: ContextTree, only: set[int] | None, total: int | None) -> Itera
         if not node.started_before:
             resumed = f" (resumed {node.resumes})" if node.resumes else ""
             times = "" if total is None else _times(node.ns, total)
-            yield times + "  " * depth + f"{node.title}  {node.calls}{resumed}"
+            yield _fitted(times, depth, node.title, f"  {node.calls}{resumed}", width)
             depth += 1
         pending.extend((child, depth) for child in reversed(node.children))

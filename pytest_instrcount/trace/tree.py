@@ -10,7 +10,7 @@ from pytest_instrcount.trace.contexts import Context, ContextTree, fold_librarie
 from pytest_instrcount.trace.counts import count_calls
 from pytest_instrcount.trace.library import is_library
 from pytest_instrcount.trace.sums import Children
-from pytest_instrcount.trace.text import matches, render
+from pytest_instrcount.trace.text import matches, render, total_ns
 
 #: Lines of a tree in a failing assert.
 EXPLAINED_LINES = 40
@@ -175,7 +175,8 @@ class Tree:
         What was on the stack before the trace is cut off.
         """
         contexts = self.contexts if libraries else fold_libraries(self.contexts, is_library)
-        return render(contexts, time=time and self.columns.clock)
+        timed = time and self.columns.clock
+        return render(contexts, total=total_ns(contexts) if timed else None)
 
     def diff(self, other: Tree) -> list[tuple[str, int, int]]:
         """(path, calls here, calls in the other) of each path that differs, callers first.

@@ -1,0 +1,269 @@
+"""``python -m pytest_instrcount trace``: a program runs as it does by itself, and its tree is printed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import pstats
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_instrcount.cli.main import main
+from pytest_instrcount.trace.core import VARIABLE
+
+
+def run(folder: Path, *arguments: str, code: int = 0, core: str = "") -> tuple[str, str]:
+    """Standard output and error; without a bound of time, since the machine may be busy."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_instrcount", "trace", "--least=0ms", *arguments],
+        cwd=folder,
+        env={**os.environ, VARIABLE: core},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done.stdout, done.stderr
+
+
+def lines(said: str) -> list[str]:
+    """Those of the tree, with indent and calls, without times."""
+    found = (re.match(r" *[\d,.]+ ms +[\d.]+ %  (.*)", line) for line in said.splitlines())
+    return [each[1] for each in found if each]
+
+
+def write(folder: Path, text: str, name: str = "script.py") -> None:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+SCRIPT = """
+import json, sys
+
+def work(n):
+    for each in range(n):
+        leaf(each)
+
+def leaf(n):
+    return n
+
+class Encoder(json.JSONEncoder):
+    def default(self, one):
+        return leaf(1)
+
+if __name__ == "__main__":
+    work(3)
+    json.dumps(object(), cls=Encoder, indent=1)
+    print(sys.argv, sys.path[0], __file__, __spec__, sys.modules["__main__"].work is work)
+"""
+
+
+@pytest.mark.parametrize("core", ["python", "c"])
+def test_a_script_sees_what_python_shows_it(core: str, tmp_path: Path) -> None:
+    """Its arguments, folder, file and module; its calls are in the tree, libraries folded."""
+    if core == "c" and not importlib.util.find_spec("pytest_instrcount.trace._core"):
+        pytest.skip("the core in C is not built")
+    write(tmp_path, SCRIPT)
+    said, error = run(tmp_path, "script.py", "--all", "-m", core=core)
+    assert error == ""
+    seen = [["script.py", "--all", "-m"], tmp_path, tmp_path / "script.py", None, True]
+    assert said.splitlines()[0] == "{!r} {} {} {} {}".format(*seen)
+    assert f"core: {core})" in said.splitlines()[1]
+    tree = lines(said)
+    assert tree[0] == "__main__.<module>  1"
+    assert [line for line in tree if "__main__" in line or "json.dumps" in line][2:] == [
+        "  __main__.work  1",
+        "    __main__.leaf  3",
+        "  json.dumps  1",
+        "    __main__.Encoder.default  1",
+        "      __main__.leaf  1",
+    ]
+    assert all(len(line) <= 80 for line in said.splitlines()[2:])
+    everything, _ = run(tmp_path, "--all", "script.py", core=core)
+    assert "    json.encoder.JSONEncoder.encode  1" in lines(everything)
+
+
+def test_a_module(tmp_path: Path) -> None:
+    """A package is run by its __main__, whose imports are relative to it."""
+    write(tmp_path, "X = 1", "pkg/__init__.py")
+    text = "from . import X\nimport sys\nprint(X, sys.argv[1:], __spec__.name)"
+    write(tmp_path, text, "pkg/__main__.py")
+    said, _ = run(tmp_path, "-m", "pkg", "-m")
+    assert said.splitlines()[0] == "1 ['-m'] pkg.__main__"
+    assert lines(said)[0] == "__main__.<module>  1"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "error"),
+    [
+        ("import sys; sys.exit(3)", 3, ""),
+        ("import sys; sys.exit()", 0, ""),
+        ("import sys; sys.exit('so')", 1, "so\n"),
+        ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt\n"),
+    ],
+)
+def test_however_it_ends(text: str, code: int, error: str, tmp_path: Path) -> None:
+    """The tree is printed and the file written; exit code and traceback are those of the program."""
+    write(tmp_path, f"def f():\n    {text}\nf()\n")
+    said, errors = run(tmp_path, "--export=chrome:x.json", "script.py", code=code)
+    assert lines(said) == ["__main__.<module>  1", "  __main__.f  1"]
+    assert errors.endswith(error)
+    assert "pytest_instrcount" not in errors
+    names = [
+        event["name"] for event in json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    ]
+    assert "__main__.f" in names
+
+
+THREADS = """
+import threading, time
+from concurrent.futures import ThreadPoolExecutor
+
+def job(n):
+    return n
+
+def late():
+    time.sleep(0.05)
+    job(1)
+
+pool = ThreadPoolExecutor(1)  # never shut down
+pool.submit(job, 1)
+threading.Thread(target=late).start()
+"""
+
+
+def test_threads_that_outlive_the_script(tmp_path: Path) -> None:
+    """Those that Python waits for are waited for; executors end theirs."""
+    write(tmp_path, THREADS)
+    said, _ = run(tmp_path, "script.py")
+    tree = lines(said[said.index("in other threads") :])
+    assert "  __main__.late  1" in tree
+    assert sum(int(line.split()[1]) for line in tree if "__main__.job" in line) == 2
+
+
+PROCESSES = """
+import multiprocessing as mp, os, sys
+
+class Thing:
+    pass
+
+def work(thing):
+    return type(thing).__module__
+
+if __name__ == "__main__":
+    for method in ("spawn", "fork"):
+        with mp.get_context(method).Pool(1) as pool:
+            print(pool.map(work, [Thing()]), flush=True)
+    if pid := os.fork():
+        print(os.waitpid(pid, 0)[1])
+"""
+
+
+def test_child_processes(tmp_path: Path) -> None:
+    """They work as ever, find the script's classes, and print no tree of their own."""
+    write(tmp_path, PROCESSES)
+    said, error = run(tmp_path, "script.py")
+    assert error == ""
+    assert said.splitlines()[:3] == ["['__mp_main__']", "['__main__']", "0"]
+    assert said.count("core: ") == 1
+
+
+CALLS = """
+from pytest_instrcount import record_function
+
+def outer():
+    with record_function("part"):
+        middle()
+
+def middle():
+    inner()
+
+def inner():
+    pass
+
+outer()
+"""
+
+
+def test_exports(tmp_path: Path) -> None:
+    """In all formats, with ranges; compressed on request."""
+    write(tmp_path, CALLS)
+    formats = ["chrome:a.json.gz", "speedscope:b.json", "collapsed:c", "pstats:d", "json:e"]
+    said, _ = run(tmp_path, *(f"--export={each}" for each in formats), "script.py")
+    assert said.splitlines()[-5:] == [
+        f"wrote {tmp_path / each.partition(':')[2]}" for each in formats
+    ]
+    chrome = json.loads(gzip.decompress((tmp_path / "a.json.gz").read_bytes()))
+    assert {"part", "__main__.inner"} <= {event["name"] for event in chrome["traceEvents"]}
+    assert pstats.Stats(str(tmp_path / "d")).total_calls >= 4  # type: ignore[attr-defined]
+    assert "__main__.outer;part;__main__.middle" in (tmp_path / "c").read_text()
+
+
+def test_filters(tmp_path: Path) -> None:
+    """What is left out is left out of files, too; its calls are its caller's."""
+    write(tmp_path, CALLS)
+    said, _ = run(tmp_path, "--ignore=__main__:middle", "--export=collapsed:c", "script.py")
+    assert "    __main__.inner  1" in lines(said)
+    assert "middle" not in said + (tmp_path / "c").read_text()
+    said, _ = run(tmp_path, "--include=*.inner", "--include=*.middle", "script.py")
+    assert lines(said) == ["__main__.middle  1", "  __main__.inner  1"]
+    said, _ = run(tmp_path, "--depth=2", "--include=__main__:*", "script.py")
+    assert lines(said) == ["__main__.<module>  1", "  __main__.outer  1"]
+    assert said.splitlines()[-1].endswith(": 2")
+    said, _ = run(tmp_path, "--least=10s", "script.py")
+    assert lines(said) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["nope.py"], "[trace-program]\n  fix: "),
+        (["-m", "nope"], "[trace-program]\n  fix: "),
+        (["-m", "nope.nope"], "[trace-program]\n  fix: "),
+        (["bad.py"], "[trace-program]\n  fix: "),
+        (["--least=1", "script.py"], "is no time"),
+        (["--depth=0", "script.py"], "invalid _depth value"),
+        (["--export=png:x", "script.py"], "is not like"),
+        (["--export=chrome:", "script.py"], "is not like"),
+        ([], "required: PROGRAM"),
+    ],
+)
+def test_what_cannot_be_run(arguments: list[str], error: str, tmp_path: Path) -> None:
+    """Exit code 2, and the program has not run."""
+    write(tmp_path, "print('ran')")
+    write(tmp_path, "def", "bad.py")
+    said, errors = run(tmp_path, *arguments, code=2)
+    assert (said, error in errors) == ("", True), errors
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    """All else is there."""
+    write(tmp_path, CALLS)
+    said, _ = run(tmp_path, "--export=chrome:script.py/x", "--export=pstats:d", "script.py", code=2)
+    assert "__main__.<module>  1" in lines(said)
+    assert "[profile-write]" in said
+    assert (tmp_path / "d").exists()
+
+
+def test_little_is_imported_before(tmp_path: Path) -> None:
+    """What a program imports takes its time in the trace."""
+    write(
+        tmp_path,
+        "import sys\nprint(sorted({'pytest', 'json', 'logging', 'asyncio'} & {*sys.modules}))",
+    )
+    said, _ = run(tmp_path, "script.py")
+    assert said.splitlines()[0] == "[]"
+
+
+def test_help_of_all_commands_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "trace     run a script or a module" in capsys.readouterr().out
