@@ -12,6 +12,7 @@ from pytest_instrcount.trace.columns import (
     Folded,
     RecognizedObject,
     ReplayStats,
+    Task,
     Thread,
     reordered,
 )
@@ -39,6 +40,7 @@ class _Assembly:
         self._recording, self._folder = recording, folder
         self._made = Columns(key=array("i"), parent=array("i"), flags=array("H"), thread=array("i"))
         self._objects: dict[int, RecognizedObject] = {}
+        self._tasks: dict[int, Task] = {}
         self._folded: dict[int, Folded] = {}
         self._threads: list[Thread] = []
         self._open = 0
@@ -63,6 +65,7 @@ class _Assembly:
             keys=tuple(self._folder.table.keys),
             threads=tuple(self._threads),
             objects=self._objects,
+            tasks=self._tasks,
             folded=self._folded,
             clock=recording.clock,
             stats=ReplayStats(
@@ -101,7 +104,10 @@ class _Assembly:
             if following > first:
                 self._made.thread.extend(array("i", [numbers[greenlet]]) * (following - first))
         for row, seen in rows.objects.items():
-            self._objects[row + base] = seen
+            if isinstance(seen, Task):
+                self._tasks[row + base] = seen
+            else:
+                self._objects[row + base] = seen
 
     def _start_late(self, rows: Rows) -> None:
         """Frames on the stack before have not taken the time that the start of the trace took."""

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
+#: Objects of one class that are told apart.
+MOST_OBJECTS = 100
+
 
 class Flag(enum.IntFlag):
     """Flags for the way a row was entered and left; none for a call that simply returned."""
@@ -96,6 +99,23 @@ class RecognizedObject:
     number: int
     #: as they were at the first call
     parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Class and number; those beyond a bound share a name, so that trees and tables have an end.
+
+        >>> RecognizedObject("Linear", 2).name, RecognizedObject("Linear", 7_000).name
+        ('Linear #2', 'Linear #100 and on')
+        """
+        if self.number < MOST_OBJECTS:
+            return f"{self.cls} #{self.number}"
+        return f"{self.cls} #{MOST_OBJECTS} and on"
+
+
+class Task(RecognizedObject):
+    """A task of asyncio, a step of which an event loop ran; ``cls`` is its name and its coroutine's."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +240,8 @@ class Columns(CountedRows):
     clock: bool = True
     #: row -> ``self`` of a recognised call
     objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
+    #: row of the event loop -> the task whose step it is
+    tasks: Mapping[int, Task] = field(default_factory=dict)
 
     def ns(self, row: int) -> int:
         """Inclusive nanoseconds; 0 without a clock."""
@@ -231,7 +253,7 @@ def leave_out(columns: Columns, is_left_out: Callable[[Key], bool]) -> Columns:
 
     >>> from pytest_instrcount.trace.tracer import TraceOptions, trace_call
     >>> import json
-    >>> _, columns = trace_call(TraceOptions(), json.dumps, [1])
+    >>> _, columns = trace_call(TraceOptions(start_frames=0), json.dumps, [1])
     >>> list(columns.parent), list(leave_out(columns, lambda key: ".encode" in key.qualname).parent)
     ([-1, 0, 1], [-1, 0])
     """

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from pytest_instrcount.trace.columns import Columns, Flag, RecognizedObject
+from pytest_instrcount.trace.columns import Columns, Flag
 
 #: Parents of what nobody called: in the thread that began the trace, and in all others.
 MAIN, OTHERS = -1, -2
-
-#: Objects of one class that are told apart.
-MOST_OBJECTS = 100
 
 
 @dataclass(slots=True)
@@ -97,7 +94,7 @@ def merge(columns: Columns) -> ContextTree:
             thread = columns.threads[columns.thread[row]]
             above = OTHERS if thread.number or thread.greenlet else MAIN
         before = bool(flags & Flag.START_FRAME)
-        whose = _self_name(objects[row]) if row in objects else ""
+        whose = objects[row].name if row in objects else ""
         place = known.get((above, key, before, whose))
         if place is None:
             place = _find_recursion(nodes, above, names[key], whose) if not before else -1
@@ -140,13 +137,6 @@ def fold_libraries(tree: ContextTree, is_library: Callable[[str], bool]) -> Cont
         nodes[place].resumes += node.resumes
         nodes[place].ns += node.ns
     return ContextTree(tuple(nodes), tuple(roots[MAIN]), tuple(roots[OTHERS]))
-
-
-def _self_name(found: RecognizedObject) -> str:
-    """Those beyond the bound share a name, so that a tree has an end."""
-    if found.number < MOST_OBJECTS:
-        return f"{found.cls} #{found.number}"
-    return f"{found.cls} #{MOST_OBJECTS} and on"
 
 
 def _find_recursion(nodes: list[Context], place: int, name: str, whose: str) -> int:

@@ -81,6 +81,12 @@ class Monitoring(Recorder):
             )
         )
 
+    def watch_tasks(self) -> bool:
+        found = super().watch_tasks()
+        if found:
+            self._ask_for_thread()
+        return found
+
     def _before_new_thread(self) -> None:
         """From here on callbacks ask which thread runs; an ident may be used again from here on."""
         alive = sys._current_frames()

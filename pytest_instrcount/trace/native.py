@@ -38,6 +38,12 @@ class Native(Recorder):
         self._filled = {}
         return made
 
+    def watch_tasks(self) -> bool:
+        code = self._sightings.watch_tasks()
+        if code is not None:
+            self._core.watch(code)
+        return code is not None
+
     def _open_lane(self, frame: FrameType | None) -> Any:
         lane = self._core.lane(self._pace)
         self._filled[lane] = self._open_stream(frame, lane)

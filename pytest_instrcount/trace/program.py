@@ -81,6 +81,7 @@ def run_program(program: Program, arguments: Sequence[str], tracer: Tracer) -> i
     # not exec(): with builtins traced, what our frames call of them is ours
     body = FunctionType(program.code, vars(program.module))
     code = 0
+    sys.meta_path.insert(0, _Finder(tracer))
     with tracer:
         try:
             body()
@@ -88,6 +89,17 @@ def run_program(program: Program, arguments: Sequence[str], tracer: Tracer) -> i
             code = _exit_code(error)
         _wait_for_threads()
     return code
+
+
+class _Finder:
+    """Finds no module; it looks, at each import, whether asyncio is there by now."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def find_spec(self, *_: object) -> None:
+        if self._tracer.watch_tasks():
+            sys.meta_path.remove(self)
 
 
 def _exit_code(error: BaseException) -> int:

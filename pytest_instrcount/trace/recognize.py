@@ -6,10 +6,11 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from types import CodeType, FrameType, FunctionType
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.columns import Parameter, RecognizedObject
+from pytest_instrcount.trace.columns import Parameter, RecognizedObject, Task
 from pytest_instrcount.trace.identity import IdentityMap
 
 
@@ -42,6 +43,17 @@ class Sightings:
         self.watched = {id(each.code): each for each in recognizers}
         self._seen: IdentityMap[RecognizedObject] = IdentityMap()
         self._numbers: dict[type, int] = {}
+        self._step: CodeType | None = None
+        self._tasks: IdentityMap[Task] = IdentityMap()
+        self._task_numbers = count()
+
+    def watch_tasks(self) -> CodeType | None:
+        """Watch what runs a step of a task, if asyncio is imported by now; returns its code."""
+        handle = getattr(sys.modules.get("asyncio.events"), "Handle", None)
+        self._step = getattr(getattr(handle, "_run", None), "__code__", None)
+        if self._step is not None:
+            self.watched.setdefault(id(self._step), Recognizer(self._step))
+        return self._step
 
     def see(self, frame: FrameType) -> RecognizedObject | None:
         """The object whose method was just entered; made at the first call, then the same."""
@@ -51,6 +63,8 @@ class Sightings:
         one = frame.f_locals.get(code.co_varnames[0])
         if one is None:
             return None
+        if code is self._step:
+            return self._task_of(one)
         seen = self._seen.get(one)
         if seen is None:
             cls = type(one)
@@ -62,6 +76,25 @@ class Sightings:
                 parameters = ()
             seen = self._seen[one] = RecognizedObject(cls.__name__, number, parameters)
         return seen
+
+    def _task_of(self, handle: object) -> Task | None:
+        """The task whose method an event loop calls: in C or not, it is bound to it."""
+        one = getattr(getattr(handle, "_callback", None), "__self__", None)
+        if not hasattr(one, "get_coro"):
+            return None
+        seen = self._tasks.get(one)
+        if seen is None:
+            seen = self._tasks[one] = Task(_task_name(one), next(self._task_numbers))
+        return seen
+
+
+def _task_name(task: object) -> str:
+    """As asyncio names it, and the function that it runs."""
+    try:
+        function = getattr(task.get_coro(), "__qualname__", "")  # type: ignore[attr-defined]
+        return f"{task.get_name()} ({function})"  # type: ignore[attr-defined]
+    except Exception:  # not one of asyncio's own
+        return type(task).__name__
 
 
 def recognize_class(name: str) -> tuple[Recognizer, ...]:

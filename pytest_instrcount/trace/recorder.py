@@ -55,6 +55,8 @@ class Recorder:
         self.timed = options.mode == "tree"
         self._functions = CFunctions()
         self._sightings = Sightings(options.recognizers)
+        if self.timed:
+            self._sightings.watch_tasks()
         self._streams: list[Stream] = []
         self._greenlets: dict[int, Any] = {}
         self._started_ns = self._stopped_ns = 0
@@ -90,6 +92,10 @@ class Recorder:
     def _begin_to_time(self) -> None:
         # in a frame that is entered within the trace: what that calls is known to be ours
         self._started_ns = self._clock()
+
+    def watch_tasks(self) -> bool:
+        """Have steps of tasks told, if asyncio was imported meanwhile; returns whether it was."""
+        return self._sightings.watch_tasks() is not None
 
     @property
     def size(self) -> int:

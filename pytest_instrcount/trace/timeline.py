@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pytest_instrcount.trace.columns import CountedRows
+from pytest_instrcount.trace.columns import CountedRows, Task
 
 #: A bit of the column ``flags`` beside those of `Flag`: the event stands beside the tree, since it
 #: overlaps another one or ended on another thread.
@@ -150,6 +150,8 @@ class Timeline(CountedRows):
     tracks: tuple[Track, ...] = ()
     label: array[int] = field(default_factory=column)
     track: array[int] = field(default_factory=column)
+    #: row of an event loop -> the task whose step it is; not in the JSON of `plain`
+    tasks: Mapping[int, Task] = field(default_factory=dict)
     #: row -> what only some rows have
     details: Mapping[int, Detail] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
@@ -169,6 +171,21 @@ class Timeline(CountedRows):
         firsts += [mark.at_ns for mark in self.marks]
         firsts += [sample.at_ns for sample in self.memory]
         return min(firsts, default=0)
+
+    def by_task(self) -> Timeline:
+        """The same with what runs in the steps of a task on a track of that task, for viewers."""
+        tracks, track, parent = list(self.tracks), self.track[:], self.parent[:]
+        known: dict[tuple[int, Task], int] = {}
+        for row, above in enumerate(self.parent):
+            task = self.tasks.get(above)
+            if task is not None:
+                track[row] = known.setdefault((self.track[above], task), len(tracks))
+                parent[row] = -1
+                if track[row] == len(tracks):
+                    tracks.append(replace(tracks[self.track[above]], name=printable(task.cls)))
+            elif above >= 0:
+                track[row] = track[above]
+        return replace(self, tracks=tuple(tracks), track=track, parent=parent)
 
     def stack(self, row: int, depth: int = sys.maxsize) -> tuple[str, ...]:
         """``file(line): name`` of a row and of what it ran in, the first ``depth`` of them."""

@@ -66,6 +66,10 @@ class Tracer:
             self._columns = replay(self._recorder.recording(), self._folder)
         return self._columns
 
+    def watch_tasks(self) -> bool:
+        """Have steps of tasks told, if asyncio was imported since the start; returns whether it was."""
+        return self._recorder is not None and self._recorder.watch_tasks()
+
     @property
     def columns(self) -> Columns:
         """The rows; raises InstrcountError ``tracer-order`` before the end."""

@@ -289,3 +289,24 @@ def test_flags_are_kept() -> None:
     recorded = replace(recorded, flags=array("H", [Flag.RESUME | Flag.ERROR]))
     (event,) = EventList(build_timeline(recorded, (), Recorded()))
     assert (event.count, event.resumes, event.errors) == (0, 1, 1)
+
+
+def test_recognised_objects_have_labels_of_their_own() -> None:
+    """Torch's modules those that torch gives them; beyond a bound they share one."""
+    made = columns(*[(name, -1, at, at + 1) for at, name in enumerate("ffgff")])
+    keys = (made.keys[0], replace(made.keys[1], module="torch.nn.modules.module"))
+    seen = [RecognizedObject("Net", number) for number in (0, 1, 2, 1, 200)]
+    timeline = build_timeline(
+        replace(made, keys=keys, objects=dict(enumerate(seen))), (), Recorded(modules=True)
+    )
+    assert [timeline.labels[label].name for label in timeline.label] == [
+        "mod.f [Net #0]",
+        "mod.f [Net #1]",
+        "nn.Module: Net_2",
+        "mod.f [Net #1]",
+        "mod.f [Net #100 and on]",
+    ]
+    rows = EventList(timeline).key_averages()
+    assert {row.key: row.count for row in rows}["mod.f [Net #1]"] == 2
+    plain = build_timeline(replace(made, objects=dict(enumerate(seen))), (), Recorded())
+    assert [label.name for label in plain.labels] == ["mod.f", "mod.g"]

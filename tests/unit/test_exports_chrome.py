@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.trace.columns import Flag, Folded
+from pytest_instrcount.trace.check import broken_rules
+from pytest_instrcount.trace.columns import Flag, Folded, Task
 from pytest_instrcount.trace.events.event_list import EventList
 from pytest_instrcount.trace.export.chrome import microseconds
 from pytest_instrcount.trace.timeline import (
@@ -119,6 +120,24 @@ def test_perfetto_reads_the_same_nanosecond(ns: int) -> None:
 
     assert nanoseconds(Decimal(microseconds(ns))) == ns
     assert round(float(microseconds(ns)) * 1000) == ns
+
+
+@given(timeline=timelines(), data=st.data())
+def test_steps_of_tasks_nest_on_their_tracks(timeline: Timeline, data: st.DataObject) -> None:
+    """Whatever rows are steps: the rules hold, and no row is on a track of a step that it is not in."""
+    rows = [row for row, flags in enumerate(timeline.flags) if not flags & ASYNC]
+    chosen = data.draw(st.sets(st.sampled_from(rows)) if rows else st.just(set()))
+    # no step of a task runs within another one of the same task
+    depths = {row: len(timeline.stack(row)) for row in chosen}
+    tasks = {row: Task(f"task {depth}", depth) for row, depth in depths.items()}
+    moved = replace(timeline, tasks=tasks).by_task()
+    assert broken_rules(moved) == ""
+    for row, track in enumerate(moved.track):
+        above = timeline.parent[row]
+        while above >= 0 and above not in tasks:
+            above = timeline.parent[above]
+        name = tasks[above].cls if above >= 0 else timeline.tracks[timeline.track[row]].name
+        assert moved.tracks[track].name == name
 
 
 @ONE_FILE

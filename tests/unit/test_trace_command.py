@@ -207,6 +207,42 @@ def test_exports(tmp_path: Path) -> None:
     assert "__main__.outer;part;__main__.middle" in (tmp_path / "c").read_text()
 
 
+TASKS = """
+import asyncio
+
+async def one(n):
+    await asyncio.sleep(0)
+
+async def main():
+    await asyncio.gather(*map(one, range(3)))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("core", ["python", "c"])
+def test_asyncio(core: str, tmp_path: Path) -> None:
+    """A few lines, though the loop makes dozens of calls; in a file each task has a track."""
+    if core == "c" and not importlib.util.find_spec("pytest_instrcount.trace._core"):
+        pytest.skip("the core in C is not built")
+    write(tmp_path, TASKS)
+    exports = "--export=chrome:a", "--export=speedscope:b"
+    said, _ = run(tmp_path, "--ignore=importlib._bootstrap:*", *exports, "script.py", core=core)
+    tree = lines(said)
+    assert len(tree) < 20
+    assert "    __main__.one  3 (resumed 3)" in tree
+    events = json.loads((tmp_path / "a").read_text())["traceEvents"]
+    names = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
+    on = [names[event["tid"]] for event in events if event["name"] == "__main__.one"]
+    assert len(on) == 6
+    assert len(set(on)) == 3
+    assert all(name.endswith(" (one)") for name in on)
+    profiles = json.loads((tmp_path / "b").read_text())["profiles"]
+    assert set(on) <= {profile["name"] for profile in profiles}
+
+
 def test_filters(tmp_path: Path) -> None:
     """What is left out is left out of files, too; its calls are its caller's."""
     write(tmp_path, CALLS)

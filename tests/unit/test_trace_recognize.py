@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from pathlib import Path
@@ -11,10 +12,15 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.trace.check import broken_rules
 from pytest_instrcount.trace.columns import Parameter, RecognizedObject
+from pytest_instrcount.trace.events.build import build_timeline
 from pytest_instrcount.trace.events.profile import profile
 from pytest_instrcount.trace.identity import IdentityMap
 from pytest_instrcount.trace.recognize import Recognizer, recognize_class, torch_recognizers
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.timeline import Recorded
+from pytest_instrcount.trace.tracer import Tracer
 from tests.unit.tracing import (
     core,  # noqa: F401 (each test with both)
     each_backend,
@@ -163,7 +169,71 @@ def test_profiles_name_torchs_modules(torch: object) -> None:
         model(1)
     events = [each for each in prof.function_events if each.module]
     found = [(each.name.rpartition(".")[2], each.module) for each in events]
-    assert found == [("__call__", "Linear #0"), ("forward", "Linear #0")]
+    assert found == [
+        ("__call__ [Linear #0]", "Linear #0"),
+        ("forward [Linear #0]", "Linear #0"),
+    ]
+    table = prof.key_averages().table(max_name_column_width=120)
+    assert "Module.forward [Linear #0]" in table
+
+
+async def work(n: int) -> None:
+    for _ in range(n):
+        await asyncio.sleep(0)
+        plain()
+
+
+def plain() -> None:
+    pass
+
+
+async def main() -> None:
+    await asyncio.gather(asyncio.create_task(work(1), name="first"), work(2))
+    asyncio.get_running_loop().call_soon(plain)
+    await asyncio.sleep(0)
+
+
+@each_backend
+def test_steps_of_tasks_are_told(backend: str, tmp_path: Path) -> None:
+    """A coroutine's calls stand on the track of its task; what is no task's on the loop's."""
+    tree = trace(lambda: asyncio.run(main()), backend=backend, mode="tree")
+    timeline = build_timeline(tree.columns, (), Recorded()).by_task()
+    assert broken_rules(timeline) == ""
+    tracks = [track.name for track in timeline.tracks]
+    of_tasks = {"plain": [], "work": []}  # type: dict[str, list[str]]
+    for label, track in zip(timeline.label, timeline.track):
+        name = timeline.labels[label].name.rpartition(".")[2]
+        if name in of_tasks:
+            of_tasks[name].append(tracks[track].partition(" ")[0])
+    assert tracks[1].endswith("(main)")
+    assert tracks[2] == "first (work)"
+    other = tracks[3].partition(" ")[0]
+    assert sorted(of_tasks["work"]) == sorted(["first"] * 2 + [other] * 3)
+    assert sorted(of_tasks["plain"]) == sorted(["first", other, other, "MainThread"])
+    assert tree.find("asyncio.events.Handle._run")[0].object is None
+
+
+@each_backend
+def test_without_a_clock_nobody_looks_at_tasks(backend: str) -> None:
+    tree = trace(lambda: asyncio.run(main()), backend=backend)
+    assert not tree.columns.tasks
+
+
+@each_backend
+def test_a_module_that_is_imported_meanwhile(backend: str) -> None:
+    """Steps are told from then on."""
+    tracer = Tracer(TraceOptions(mode="tree", backend=backend))  # type: ignore[arg-type]
+    events = sys.modules.pop("asyncio.events")
+    try:
+        tracer.start()
+    finally:
+        sys.modules["asyncio.events"] = events
+    asyncio.run(main())
+    assert tracer.watch_tasks()
+    asyncio.run(main())
+    tasks = tracer.stop().tasks
+    assert len({each.number for each in tasks.values()}) == len(set(tasks.values())) >= 3
+    assert sum(each.cls == "first (work)" for each in tasks.values()) == 2
 
 
 def test_torch_is_looked_for_when_a_profile_starts(monkeypatch: pytest.MonkeyPatch) -> None:

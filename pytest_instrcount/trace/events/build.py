@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import add
 
-from pytest_instrcount.trace.columns import Columns, Flag, Folded, reordered
+from pytest_instrcount.trace.columns import Columns, Flag, Folded, RecognizedObject, reordered
 from pytest_instrcount.trace.ranges.event import (
     START_MARK,
     STOP_MARK,
@@ -60,16 +60,25 @@ def build_timeline(
 def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
     """The calls alone; what was folded is laid out by caller, as wide as it took in sum."""
     stats = columns.stats
+    labels = [
+        Label(printable(key.name), key.kind, printable(key.file), key.firstlineno)
+        for key in columns.keys
+    ]
+    objects = columns.objects if recorded.modules else {}
+    label = columns.key[:] if objects else columns.key
+    known: dict[tuple[int, str], int] = {}
+    for row, found in objects.items():
+        place = label[row], found.name
+        label[row] = known.setdefault(place, len(labels))
+        if label[row] == len(labels):
+            labels.append(_label_of(labels[place[0]], found))
     timeline = Timeline(
-        labels=tuple(
-            Label(printable(key.name), key.kind, printable(key.file), key.firstlineno)
-            for key in columns.keys
-        ),
+        labels=tuple(labels),
         tracks=tuple(
             Track(_thread_name(thread.name, thread.greenlet), thread.ident)
             for thread in columns.threads
         ),
-        label=columns.key,
+        label=label,
         parent=columns.parent,
         start=columns.start,
         end=columns.end,
@@ -77,15 +86,22 @@ def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
         flags=column(map(_WITHOUT_FINALIZER.__and__, columns.flags)),
         details={
             row: Detail(module=printable(f"{found.cls} #{found.number}"))
-            for row, found in columns.objects.items()
-            if recorded.modules
+            for row, found in objects.items()
         },
         folded=columns.folded,
+        tasks=columns.tasks,
         windows=((stats.started_ns, stats.stopped_ns),),
         recorded=recorded,
         truncated=stats.truncated,
     )
     return _laid_out(timeline, columns) if columns.folded else timeline
+
+
+def _label_of(method: Label, found: RecognizedObject) -> Label:
+    """The label of a method of one object; of torch's modules it is the name that torch gives them."""
+    if method.name.startswith("torch.nn."):
+        return replace(method, name=f"nn.Module: {found.name.replace(' #', '_')}")
+    return replace(method, name=f"{method.name} [{found.name}]")
 
 
 def _thread_name(name: str, greenlet: int) -> str:

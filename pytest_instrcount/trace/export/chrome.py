@@ -29,7 +29,8 @@ def chrome_chunks(timeline: Timeline, bounds: Bounds) -> Iterator[str]:
 
     Raises InstrcountError as `Bounds.depths` does, before the first piece.
     """
-    return _Chrome(timeline, bounds.depths(timeline)).chunks()
+    tracks = timeline.by_task()
+    return _Chrome(tracks, bounds.depths(tracks)).chunks()
 
 
 def microseconds(ns: int) -> str:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.check import broken_rules
@@ -124,7 +124,9 @@ def parse_timeline(data: bytes, name: str = "the trace") -> Timeline:
 def _timeline(document: dict[str, object]) -> Timeline:
     columns = document["columns"]
     _expect(isinstance(columns, dict), "its columns are no object")
-    named = {name: column(_numbers(cast("dict[str, object]", columns)[name])) for name in _COLUMNS}
+    named: dict[str, Any] = {
+        name: column(_numbers(cast("dict[str, object]", columns)[name])) for name in _COLUMNS
+    }
     windows = [_numbers(window) for window in _list(document["windows"])]
     _expect(all(len(window) == 2 for window in windows), "a recording has a start and an end")
     return Timeline(

@@ -18,7 +18,8 @@ def speedscope_chunks(timeline: Timeline, bounds: Bounds) -> Iterator[str]:
 
     Raises InstrcountError as `Bounds.depths` does, before the first piece.
     """
-    return _chunks(timeline, bounds.depths(timeline))
+    tracks = timeline.by_task()
+    return _chunks(tracks, bounds.depths(tracks))
 
 
 def file_start(name: str, frames: Iterable[Mapping[str, object]]) -> Iterator[str]:
