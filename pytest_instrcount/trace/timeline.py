@@ -160,6 +160,9 @@ class Timeline(CountedRows):
     #: start and end of each recording, ns
     windows: tuple[tuple[int, int], ...] = ()
     recorded: Recorded = Recorded()
+    #: process that recorded, and its ``time.time_ns()`` when ``perf_counter_ns()`` was 0; 0: unknown
+    pid: int = 0
+    epoch_ns: int = 0
     #: the recorder ran into its bound: rows are folded, counts are exact, the order is lost
     truncated: bool = False
 

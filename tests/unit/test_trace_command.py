@@ -10,6 +10,7 @@ import pstats
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,7 @@ def test_child_processes(tmp_path: Path) -> None:
 
 
 CALLS = """
+import os
 from pytest_instrcount import record_function
 
 def outer():
@@ -190,6 +192,7 @@ def inner():
     pass
 
 outer()
+print(os.getpid())
 """
 
 
@@ -202,6 +205,9 @@ def test_exports(tmp_path: Path) -> None:
         f"wrote {tmp_path / each.partition(':')[2]}" for each in formats
     ]
     chrome = json.loads(gzip.decompress((tmp_path / "a.json.gz").read_bytes()))
+    ran = {event["name"]: event for event in chrome["traceEvents"]}["__main__.inner"]
+    assert abs(chrome["baseTimeNanoseconds"] + 1e3 * ran["ts"] - time.time_ns()) < 100e9
+    assert (str(ran["pid"]), said.count("core")) == (said.split()[0], 1)
     assert {"part", "__main__.inner"} <= {event["name"] for event in chrome["traceEvents"]}
     assert pstats.Stats(str(tmp_path / "d")).total_calls >= 4  # type: ignore[attr-defined]
     assert "__main__.outer;part;__main__.middle" in (tmp_path / "c").read_text()

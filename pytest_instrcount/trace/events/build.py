@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import add
+from time import perf_counter_ns, time_ns
 
 from pytest_instrcount.trace.columns import Columns, Flag, Folded, RecognizedObject, reordered
 from pytest_instrcount.trace.ranges.event import (
@@ -92,6 +94,8 @@ def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
         tasks=columns.tasks,
         windows=((stats.started_ns, stats.stopped_ns),),
         recorded=recorded,
+        pid=os.getpid(),
+        epoch_ns=time_ns() - perf_counter_ns(),
         truncated=stats.truncated,
     )
     return _laid_out(timeline, columns) if columns.folded else timeline

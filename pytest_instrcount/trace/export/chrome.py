@@ -19,6 +19,8 @@ from pytest_instrcount.trace.export.bounds import Bounds
 from pytest_instrcount.trace.timeline import ASYNC, Flow, Timeline
 
 _LEVELS = 500
+#: Above 46 days a double of microseconds has no nanoseconds.
+_PERIOD = 4 * 10**15
 _ERROR = int(Flag.ERROR)
 _UNFINISHED = int(Flag.UNFINISHED | Flag.OPEN)
 _BEFORE = int(Flag.START_FRAME)
@@ -46,13 +48,18 @@ def microseconds(ns: int) -> str:
 class _Chrome:
     def __init__(self, timeline: Timeline, depths: array[int]) -> None:
         self.timeline, self.depths, self.origin = timeline, depths, timeline.origin
+        if timeline.epoch_ns:
+            # the clock of all processes since the machine started, so that their files can be joined
+            self.origin -= self.origin % _PERIOD
         #: (track, depth // _LEVELS) -> tid; 0 means the idle thread to Perfetto
         self.tids = {(number, 0): number + 1 for number in range(len(timeline.tracks))}
 
     def chunks(self) -> Iterator[str]:
-        yield '{"displayTimeUnit":"ns","traceEvents":[\n'
+        epoch = self.timeline.epoch_ns
+        base = f'"baseTimeNanoseconds":{epoch + self.origin},' if epoch else ""
+        yield f'{{"displayTimeUnit":"ns",{base}"traceEvents":[\n'
         # a first event, so that all others can begin with a comma
-        yield '{"ph":"M","pid":1,"name":"process_name","args":{"name":"python"}}'
+        yield f'{{"ph":"M","pid":{self.pid(0)},"name":"process_name","args":{{"name":"python"}}}}'
         yield from self.slices()
         yield from self.points()
         for number, flow in enumerate(self.timeline.flows):
@@ -64,7 +71,12 @@ class _Chrome:
     def place(self, track: int, depth: int = 0) -> str:
         """``pid`` and ``tid`` of a track at a depth."""
         tid = self.tids.setdefault((track, depth // _LEVELS), len(self.tids) + 1)
-        return f'"pid":{self.timeline.tracks[track].node_id + 1},"tid":{tid}'
+        return f'"pid":{self.pid(self.timeline.tracks[track].node_id)},"tid":{tid}'
+
+    def pid(self, node: int) -> int:
+        """The process that recorded has its own number; of others it is not known."""
+        own = self.timeline.pid or 1
+        return own if not node else (self.timeline.pid << 8) + node + 1
 
     def time(self, ns: int) -> str:
         return f'"ts":{microseconds(ns - self.origin)}'
@@ -169,12 +181,14 @@ class _Chrome:
         tracks = self.timeline.tracks
         for node in sorted({track.node_id for track in tracks} - {0}):
             name = json.dumps(f"python, node {node}")
-            yield f',\n{{"ph":"M","pid":{node + 1},"name":"process_name","args":{{"name":{name}}}}}'
+            yield (
+                f',\n{{"ph":"M","pid":{self.pid(node)},"name":"process_name","args":{{"name":{name}}}}}'
+            )
         order = {key: at for at, key in enumerate(sorted(self.tids))}
         for (number, block), tid in self.tids.items():
             track = tracks[number]
             deep = f" ({block * _LEVELS} calls deep)" if block else ""
-            place = f'"pid":{track.node_id + 1},"tid":{tid}'
+            place = f'"pid":{self.pid(track.node_id)},"tid":{tid}'
             name, at = json.dumps(track.name + deep), order[number, block]
             yield f',\n{{"ph":"M",{place},"name":"thread_name","args":{{"name":{name}}}}}'
             yield f',\n{{"ph":"M",{place},"name":"thread_sort_index","args":{{"sort_index":{at}}}}}'

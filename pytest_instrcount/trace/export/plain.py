@@ -35,8 +35,8 @@ VERSION = 1
 
 _COLUMNS = ("label", "parent", "start", "end", "track", "flags")
 _KEYS = {
-    *("format", "version", "recorded", "truncated", "windows", "labels", "tracks"),
-    *("columns", "folded", "details", "marks", "memory", "flows"),
+    *("format", "version", "recorded", "truncated", "pid", "epoch_ns", "windows", "labels"),
+    *("tracks", "columns", "folded", "details", "marks", "memory", "flows"),
 }
 
 T = TypeVar("T")
@@ -53,6 +53,8 @@ def plain_chunks(timeline: Timeline) -> Iterator[str]:
         "version": VERSION,
         "recorded": astuple(timeline.recorded),
         "truncated": timeline.truncated,
+        "pid": timeline.pid,
+        "epoch_ns": timeline.epoch_ns,
         "windows": timeline.windows,
         "labels": [astuple(label) for label in timeline.labels],
         "tracks": [astuple(track) for track in timeline.tracks],
@@ -143,6 +145,8 @@ def _timeline(document: dict[str, object]) -> Timeline:
         windows=tuple((start, end) for start, end in windows),
         recorded=_records(Recorded, [document["recorded"]], bool, bool, bool, bool)[0],
         truncated=_typed(document["truncated"], bool),
+        pid=_typed(document["pid"], int),
+        epoch_ns=_typed(document["epoch_ns"], int),
     )
 
 

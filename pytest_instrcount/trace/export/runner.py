@@ -49,6 +49,9 @@ class Exporter:
 
         Above a million slices one of the bounds is needed, else it is an InstrcountError (slug
         "profile-slices"): ``min_duration`` in seconds, ``max_depth`` in calls.
+
+        Times and pids are those of the machine, so files of its processes can be joined;
+        ``baseTimeNanoseconds`` is the wall clock at time 0.
         """
         chunks = chrome_chunks(self._filled(or_marks=True), Bounds(min_duration, max_depth))
         write_chunks(path, chunks)
