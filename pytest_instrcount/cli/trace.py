@@ -20,7 +20,7 @@ from pytest_instrcount.trace.core import core_name
 from pytest_instrcount.trace.library import is_library
 from pytest_instrcount.trace.program import load_module, load_script, run_program
 from pytest_instrcount.trace.recorder import TraceOptions
-from pytest_instrcount.trace.text import matches, render
+from pytest_instrcount.trace.text import matches, render, total_ns
 from pytest_instrcount.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ _BOUNDED = ("chrome", "speedscope")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 #: Lines of less than this share of the whole are left out, unless another bound is given.
 _LEAST_SHARE = 1_000
+#: Some 300 MB; a program that makes more gets a tree of exact sums, and no timeline.
+_MOST_EVENTS = 10_000_000
 
 _DESCRIPTION = (
     "Run a script or a module as python would, and print the tree of what it calls, with times: your "
@@ -137,7 +139,7 @@ def _export(given: str) -> tuple[str, Path]:
 def _trace(chosen: argparse.Namespace) -> Said:
     load = load_module if chosen.module else load_script
     program = load(chosen.program)
-    options = TraceOptions("tree", chosen.c_calls, start_frames=0)
+    options = TraceOptions("tree", chosen.c_calls, start_frames=0, max_events=_MOST_EVENTS)
     tracer, exports = Tracer(options), Exports(chosen) if chosen.export else None
     pid = os.getpid()
     code = run_program(program, chosen.arguments, tracer)
@@ -205,7 +207,9 @@ def _tree_lines(columns: Columns, chosen: argparse.Namespace) -> list[str]:
             whole, lambda name: name.split(".")[0] not in own and is_library(name)
         )
     stats = columns.stats
-    total = max(columns.end, default=0) - min(columns.start, default=0)
+    # what threads took while the main one waited is in it; of folded rows only sums are known
+    whole_ns = max(columns.end, default=0) - min(columns.start, default=0)
+    total = total_ns(whole) if stats.truncated else whole_ns
     least = chosen.least
     if least is None:
         least = 0 if chosen.all else total // _LEAST_SHARE

@@ -87,8 +87,9 @@ class _Assembly:
     def _add_rows(self, stream: Stream, rows: Rows) -> None:
         stop = rows.last + 1
         if self._recording.clock:
-            # the last events may be our own, on the way to the end
-            stop = max(self._recording.stopped_ns, max(rows.end, default=0))
+            # the last events of the thread that stopped it are our own, those of others are not
+            alone = len(self._recording.streams) == 1
+            stop = max(self._recording.stopped_ns, 0 if alone else max(rows.end, default=0))
             if stream is self._recording.streams[0]:
                 self._start_late(rows)
         for row in rows.open_rows():

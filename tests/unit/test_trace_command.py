@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import importlib.util
 import json
@@ -16,7 +17,10 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.cli.main import main
+from pytest_instrcount.cli.trace import _tree_lines
 from pytest_instrcount.trace.core import VARIABLE
+from pytest_instrcount.trace.recorder import TraceOptions
+from pytest_instrcount.trace.tracer import trace_call
 
 
 def run(folder: Path, *arguments: str, code: int = 0, core: str = "") -> tuple[str, str]:
@@ -309,3 +313,23 @@ def test_help_of_all_commands_names_it(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "trace     run a script or a module" in capsys.readouterr().out
+
+
+def test_of_too_many_calls_the_sums_are_shown() -> None:
+    """What folding took is in no line, nor in the whole."""
+
+    def leaf() -> None:
+        pass
+
+    def body() -> None:
+        for _ in range(2_000):
+            leaf()
+
+    options = TraceOptions(mode="tree", max_events=64, start_frames=0)
+    _, columns = trace_call(options, body)
+    assert columns.stats.truncated
+    chosen = argparse.Namespace(all=True, module=False, depth=None, least=0)
+    first, second, *_ = _tree_lines(columns, chosen)
+    assert first.startswith("2,001 calls in ")
+    assert first.split()[3] == second.split()[0]
+    assert "  100.0 %" in second

@@ -57,7 +57,7 @@ class Bounds:
             raise InstrcountError(
                 "profile-slices",
                 f"{slices:,} slices are more than a viewer can show ({MOST_SLICES:,})",
-                "give min_duration=1e-5 (seconds) or max_depth=50",
+                "give min_duration=1e-5 (seconds) or max_depth=50 (trace: --least=10us or --depth=50)",
             )
         deepest = len(timeline) if self.max_depth is None else self.max_depth - 1
         shortest, start, end = self.min_ns, timeline.start, timeline.end
