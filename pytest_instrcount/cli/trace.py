@@ -116,10 +116,9 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _depth(given: str) -> int:
-    depth = int(given)
-    if depth < 1:
-        raise ValueError
-    return depth
+    if not re.fullmatch(r"[1-9]\d{0,8}", given):
+        raise argparse.ArgumentTypeError(f"{given!r} is no number of levels")
+    return int(given)
 
 
 def _nanoseconds(given: str) -> int:

@@ -81,13 +81,12 @@ def run_program(program: Program, arguments: Sequence[str], tracer: Tracer) -> i
     # not exec(): with builtins traced, what our frames call of them is ours
     body = FunctionType(program.code, vars(program.module))
     code = 0
-    sys.meta_path.insert(0, _Finder(tracer))
-    with tracer:
-        try:
-            body()
-        except BaseException as error:
-            code = _exit_code(error)
-        _wait_for_threads()
+    with tracer, _Finder(tracer):
+        for part in (body, _wait_for_threads):
+            try:
+                part()
+            except BaseException as error:
+                code = _exit_code(error)
     return code
 
 
@@ -99,6 +98,13 @@ class _Finder:
 
     def find_spec(self, *_: object) -> None:
         if self._tracer.watch_tasks():
+            self.__exit__()
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        if self in sys.meta_path:
             sys.meta_path.remove(self)
 
 

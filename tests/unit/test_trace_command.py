@@ -21,6 +21,11 @@ from pytest_instrcount.cli.trace import _tree_lines
 from pytest_instrcount.trace.core import VARIABLE
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
+from tests.schemas import complaints
+
+SPEEDSCOPE = json.loads(
+    (Path(__file__).parents[1] / "data/trace/speedscope-schema.json").read_text()
+)
 
 
 def run(folder: Path, *arguments: str, code: int = 0, core: str = "") -> tuple[str, str]:
@@ -249,8 +254,9 @@ def test_asyncio(core: str, tmp_path: Path) -> None:
     assert len(on) == 6
     assert len(set(on)) == 3
     assert all(name.endswith(" (one)") for name in on)
-    profiles = json.loads((tmp_path / "b").read_text())["profiles"]
-    assert set(on) <= {profile["name"] for profile in profiles}
+    document = json.loads((tmp_path / "b").read_text())
+    assert complaints(document, SPEEDSCOPE) == []
+    assert set(on) <= {profile["name"] for profile in document["profiles"]}
 
 
 def test_filters(tmp_path: Path) -> None:
@@ -276,7 +282,7 @@ def test_filters(tmp_path: Path) -> None:
         (["-m", "nope.nope"], "[trace-program]\n  fix: "),
         (["bad.py"], "[trace-program]\n  fix: "),
         (["--least=1", "script.py"], "is no time"),
-        (["--depth=0", "script.py"], "invalid _depth value"),
+        (["--depth=0", "script.py"], "is no number of levels"),
         (["--export=png:x", "script.py"], "is not like"),
         (["--export=chrome:", "script.py"], "is not like"),
         ([], "required: PROGRAM"),
@@ -297,6 +303,14 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     assert "__main__.<module>  1" in lines(said)
     assert "[profile-write]" in said
     assert (tmp_path / "d").exists()
+
+
+def test_what_is_imported_at_the_end(tmp_path: Path) -> None:
+    """Asyncio may come when the trace is over."""
+    text = "import atexit\natexit.register(lambda: print(__import__('asyncio').__name__))"
+    write(tmp_path, text)
+    said, error = run(tmp_path, "script.py", core="python")
+    assert (said.splitlines()[-1], error) == ("asyncio", "")
 
 
 def test_little_is_imported_before(tmp_path: Path) -> None:
