@@ -85,13 +85,9 @@ class _Assembly:
         return made
 
     def _add_rows(self, stream: Stream, rows: Rows) -> None:
-        stop = rows.last + 1
-        if self._recording.clock:
-            # the last events of the thread that stopped it are our own, those of others are not
-            alone = len(self._recording.streams) == 1
-            stop = max(self._recording.stopped_ns, 0 if alone else max(rows.end, default=0))
-            if stream is self._recording.streams[0]:
-                self._start_late(rows)
+        stop = self._end_of(rows)
+        if self._recording.clock and stream is self._recording.streams[0]:
+            self._start_late(rows)
         for row in rows.open_rows():
             rows.end[row] = stop
             rows.flags[row] |= Flag.OPEN
@@ -109,6 +105,16 @@ class _Assembly:
                 self._tasks[row + base] = seen
             else:
                 self._objects[row + base] = seen
+
+    def _end_of(self, rows: Rows) -> int:
+        """The end of what is open at the end."""
+        stop = self._recording.stopped_ns
+        if not self._recording.clock:
+            return rows.last + 1
+        # the last events of the thread that stopped it are our own, those of others are not
+        if len(self._recording.streams) == 1 and max(rows.start[-1:], default=0) <= stop:
+            return stop
+        return max(stop, max(rows.end, default=0))
 
     def _start_late(self, rows: Rows) -> None:
         """Frames on the stack before have not taken the time that the start of the trace took."""
