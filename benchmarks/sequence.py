@@ -107,7 +107,7 @@ def main() -> None:
     git(project, "checkout", "-q", "other")
     grow(project, "inline")
     each.append(update(project, "inline documents grow", "-k", "inline"))
-    print(git(project, "merge", "-m", "both", "-").strip().splitlines()[-1])
+    print(git(project, "merge", "-m", "both", "-").partition("\n")[0])
     sys.exit(max(each) > LARGEST)
 
 
