@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest_instrcount
 from pytest_instrcount.cli.compare import compare_paths
@@ -30,7 +30,7 @@ from pytest_instrcount.report.bundle import load_bundle
 from pytest_instrcount.session.profiles import keep_bundled
 
 if TYPE_CHECKING:
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    from pytest_instrcount.cli.doctor.command import Commands
 
 
 def main(argv: Sequence[str] | None = None) -> int:

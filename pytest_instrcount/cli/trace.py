@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pytest_instrcount.cli.run import FAILED, Said, print_anything, run_command
 from pytest_instrcount.errors import InstrcountError
@@ -24,7 +24,7 @@ from pytest_instrcount.trace.text import matches, render, total_ns
 from pytest_instrcount.trace.tracer import Tracer
 
 if TYPE_CHECKING:
-    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+    from pytest_instrcount.cli.doctor.command import Commands
 
 #: format -> method of an `Exporter`
 FORMATS = {

@@ -149,11 +149,11 @@ def first_call_of(item: pytest.Function) -> FirstCall:
 
 
 @contextmanager
-def noting_first(item: pytest.Function, counter: CallCounter, *, counted: object) -> Iterator[None]:
+def noting_first(item: pytest.Function, counter: CallCounter, *, counted: bool) -> Iterator[None]:
     """Around the first call of a test: what no later one does. ``counted``: unless a fixture counts."""
     counter.first = first = first_call_of(item)
-    body = between(item.obj, counter.begin_first, counter.end_first)
-    with replaced_body(item, body) if counted else nullcontext():
+    around = counter.begin_first, counter.end_first
+    with replaced_body(item, between(item.obj, *around)) if counted else nullcontext():
         yield
     first.is_made()
 

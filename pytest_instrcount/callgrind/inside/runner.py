@@ -191,7 +191,7 @@ class TestChild:
             if passed:
                 self._show_test(item)
                 # of a count that is gated, the first call is left alone
-                counted = order["by_python"] and not order["trace"] and self._fixture is None
+                counted = bool(order["by_python"] and not order["trace"]) and self._fixture is None
                 with noting_first(item, self._counter, counted=counted):
                     passed = self._phase(item, "call")
                 self._beside = running_beside()
