@@ -42,11 +42,12 @@ from pytest_instrcount.gate.store.summary import parse_summary, summary_text
 from pytest_instrcount.report.bundle import load_bundle, render_bundle
 from pytest_instrcount.report.callgrind import baseline_profile, measured_profile, python_profile
 from pytest_instrcount.report.calls import render_calls_failure
+from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.json import render_json
 from pytest_instrcount.report.page import render_page
 from pytest_instrcount.report.page_data import page_data
 from pytest_instrcount.report.stacks import collapsed_lines, speedscope_chunks
-from pytest_instrcount.report.text import render_failure, render_summary
+from pytest_instrcount.report.summary import render_summary
 from pytest_instrcount.trace.events.nvprof import load_nvprof, parse_nvprof_trace
 from pytest_instrcount.trace.ranges.remote import pack_events, unpack_events
 from pytest_instrcount.trace.ranges.run import Sent, run_chunks

@@ -21,8 +21,9 @@ from pytest_instrcount.gate.store.folder import StoredFile, read_folder
 from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.gate.stored import compare_stored
 from pytest_instrcount.report.calls import render_calls_failure
+from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.read_json import Report, load_report
-from pytest_instrcount.report.text import render_failure, render_summary
+from pytest_instrcount.report.summary import render_summary
 
 #: So many regressions are told in full, those that grew most.
 MOST_TOLD = 20

@@ -13,7 +13,8 @@ from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
 from pytest_instrcount.report.calls import render_calls
-from pytest_instrcount.report.text import render_failure, render_totals, run_notes
+from pytest_instrcount.report.failure import render_failure
+from pytest_instrcount.report.summary import render_totals, run_notes
 from pytest_instrcount.report.words import count, detects, percent, short_name
 
 #: Bytes of a comment on GitHub, less some for what others put around it.

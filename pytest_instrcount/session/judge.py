@@ -25,10 +25,11 @@ from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import updating
 from pytest_instrcount.host.account.current import count, phase, timed
 from pytest_instrcount.report.accepted import missing_reason
+from pytest_instrcount.report.blame import shared_cause
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.causes import render_other_environment
-from pytest_instrcount.report.text import render_failure
+from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.words import IR, UNIT_FACT
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.bundle import Bundler
@@ -181,11 +182,12 @@ class Gate:
         whole = self.selection.knows_all()
         tests = judged_by(self._rulings.failing(), whole=whole)
         traces = judged_by(self.findings.calls.failing(), whole=whole)
+        told: dict[tuple[str, str], str] = {}
         for result in tests:
             if result.verdict in (Verdict.failed, Verdict.stale, Verdict.uncounted):
                 self._fail_uncounted(result)
             else:
-                self._fail_counted(result)
+                self._fail_counted(result, told)
         for calls in traces:
             lines = render_calls_failure(calls, self.reporter.accept(calls.nodeid))
             if calls.cause is not Cause.environment:
@@ -206,14 +208,18 @@ class Gate:
         else:
             self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
 
-    def _fail_counted(self, result: TestResult) -> None:
+    def _fail_counted(self, result: TestResult, told: dict[tuple[str, str], str]) -> None:
+        """Report a test, and bundle it; ``told``: cause -> the first test that tells it, whole."""
         calls = self.findings.calls.results.get(result.nodeid)
         if calls is not None:
             result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
         result = self.findings.keeper.failed(result, self._rulings.baseline(result.nodeid))
-        lines = render_failure(result, self.reporter.accept(result.nodeid))
+        accept, cause = self.reporter.accept(result.nodeid), shared_cause(result)
+        lines = render_failure(result, accept)
         if result.cause is not Cause.environment:
-            self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
+            first = told.setdefault(cause, result.nodeid) if any(cause) else result.nodeid
+            shown = lines if first == result.nodeid else render_failure(result, accept, like=first)
+            self._report_verdict(result.nodeid, result.verdict, "\n".join(shown))
         self._bundle(result, lines)
 
     @property

@@ -17,7 +17,7 @@ from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.records import RunSummary
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.runner import write_reports
-from pytest_instrcount.report.text import render_header, render_summary
+from pytest_instrcount.report.summary import render_header, render_summary
 from pytest_instrcount.report.trees import with_notes_on_trees
 from pytest_instrcount.session.bundle import Bundler
 from pytest_instrcount.session.findings import Findings

@@ -84,6 +84,32 @@ def test_an_improvement_is_explained(suite: Project) -> None:
     assert str(result.stdout).count("by Python function (trampolines), ") == 1
 
 
+def test_a_cause_that_tests_share_is_told_once(suite: Project) -> None:
+    """The second failure names it in its first line, and who tells the rest; each says what to type."""
+    suite.valgrind.python["test_b"] = {
+        name.replace("test_a", "test_b"): r for name, r in TREE.items()
+    }
+    for path in suite.baselines().values():
+        path.unlink()
+    suite.update()
+    for test in ("test_a", "test_b"):
+        suite.valgrind.costs[test] = 20_000
+        dearer = {f"test_it.py:{test}": (100, 1), f"test_it.py:{test};shop.py:f": (19_900, 10)}
+        suite.valgrind.python[test] = dearer
+    result = suite.measure()
+    result.assert_outcomes(passed=2, failed=2)
+    text = str(result.stdout)
+    assert text.count("by Python function (trampolines), ") == 1
+    result.stdout.fnmatch_lines(
+        [
+            "  test_b: Ir 10,000 -> 20,000",
+            "  for the same cause as test_a, see there",
+            "  accept: *test_b*",
+        ],
+        consecutive=True,
+    )
+
+
 def test_off(suite: Project) -> None:
     """Nothing is measured; an update leaves no tree."""
     asked(suite)

@@ -19,14 +19,14 @@ from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult, measured_result
 from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.moves import changed_packages, moved_together
-from pytest_instrcount.report.table import tell_apart
-from pytest_instrcount.report.text import (
-    render_failure,
+from pytest_instrcount.report.summary import (
     render_header,
     render_summary,
     render_totals,
 )
+from pytest_instrcount.report.table import tell_apart
 from pytest_instrcount.report.words import (
     count,
     cut_left,

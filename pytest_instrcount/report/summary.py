@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
-from pytest_instrcount.gate.records import ACCEPTABLE, RunSummary, TestResult
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import render_accepted
-from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, main_cause, render_blame
+from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
 from pytest_instrcount.report.budgets import render_budgets
 from pytest_instrcount.report.calls import render_calls
-from pytest_instrcount.report.causes import uncompared_lines, ways_out, what_became
+from pytest_instrcount.report.causes import uncompared_lines
 from pytest_instrcount.report.detection_limit import blind_limits, unsteady_tests
-from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
+from pytest_instrcount.report.failure import accept_line, what_happened
+from pytest_instrcount.report.moves import moved_together, other_environments
 from pytest_instrcount.report.table import fit_table
-from pytest_instrcount.report.waiting import waiting
 from pytest_instrcount.report.words import (
-    IR,
     count,
     count_verdicts,
-    cut_left,
     cut_right,
     detects,
-    detects_where,
     percent,
     quotient,
     short_name,
@@ -38,8 +34,6 @@ _WIDEST_LIMIT = 16
 _MOST_FUNCTIONS = 10
 # Below this a line says nothing.
 _NARROWEST_LINE = 20
-# A nodeid that leaves no room for a change and a function beside it.
-_LONG_NODEID = 40
 
 
 def render_header(facts: Mapping[str, str]) -> str:
@@ -78,7 +72,7 @@ def render_summary(
     for note in run_notes(summary):
         lines += wrapped(note, width)
     if summary.can_accept:
-        lines.append(_accept(summary.update_command))
+        lines.append(accept_line(summary.update_command))
     return lines
 
 
@@ -110,7 +104,7 @@ def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
     for result in sorted(improved, key=lambda each: each.delta or 0)[:MOST_CAUSES]:
         blame = render_blame(result, width - 2)
         if blame:
-            head = f"{short_name(result.nodeid)}: {_what(result)}"
+            head = f"{short_name(result.nodeid)}: {what_happened(result)}"
             lines += [head, *(f"  {line}" for line in blame)]
     return [cut_right(line, width) for line in lines]
 
@@ -181,113 +175,3 @@ def _noise_lines(result: TestResult) -> list[str]:
     return lines + [
         f"{kind}: {quotient(ir)} ir a call beyond noise" for kind, ir in result.noise.items() if ir
     ]
-
-
-def _accept(command: str) -> str:
-    return f"  accept: {printable(command)}"
-
-
-def render_failure(result: TestResult, update_command: str, width: int = 80) -> list[str]:
-    """The text of the failed report of one test; the first line says it all, the last what to type.
-
-    Wants a result whose verdict fails the run; for any other it says the verdict. Without a command
-    there is no such line.
-    """
-    name = short_name(result.nodeid)
-    moved = result.verdict in (Verdict.regressed, Verdict.improved)
-    lines = (
-        [_what(result), f"  {name}: {_counts(result)}"] if moved else [f"{name}: {_what(result)}"]
-    )
-    lines += [f"  {line}" for line in _why(result, width)]
-    lines += [f"  {printable(line)}" for line in (*result.detail, *result.remarks)]
-    if update_command and result.verdict is Verdict.new:
-        lines.append(f"  fix: {printable(update_command)}")
-    elif update_command and result.verdict in ACCEPTABLE:
-        lines.append(_accept(update_command))
-    return lines + ways_out(result.cause)
-
-
-def _what(result: TestResult) -> str:
-    verdict = result.verdict
-    if verdict is Verdict.new:
-        return f"no baseline to compare with ({result.unit} {count(result.ir)}) [baseline-missing]"
-    if verdict is Verdict.incomparable:
-        other = "the baseline was made in another environment or way [baseline-incomparable]"
-        return _reason(result)[0] or other
-    if verdict in (Verdict.stale, Verdict.uncounted):
-        return what_became(result.cause)
-    if verdict is Verdict.failed:
-        return _reason(result)[0] or "could not be measured"
-    if verdict is Verdict.nondeterministic:
-        return "measured twice, and the counts differ [nondeterministic]"
-    return f"{_change(result)}{' [improved]' if verdict is Verdict.improved else ''}"
-
-
-def _change(result: TestResult) -> str:
-    """``+2.9 % (limit 1 %): slugify slug.py:12 calls re.sub 20 -> 40 times``.
-
-    Of a long nodeid a line of 80 columns leaves little beside it: then the function comes first.
-    """
-    limit = str(result.limit).replace("+", "")
-    delta = str(result.verdict)
-    if result.delta is not None:
-        delta = percent(result.delta, beyond=result.limit.relative)
-    change = f"{delta} (limit {limit})"
-    if result.allocs_limit is not None:
-        old, new = next((old, new) for kind, old, new in result.work if kind == ALLOCATIONS)
-        limit = str(result.allocs_limit).removesuffix(" ir").replace("+", "")
-        change = f"allocations {quotient(old)} -> {quotient(new)} a call (limit {limit})"
-    function, what = map(printable, main_cause(result))
-    if not function:
-        return f"{change}: {_counts(result)}"
-    if len(result.nodeid) > _LONG_NODEID:
-        return f"{function} {change}: {what}"
-    return f"{change}: {function} {what}"
-
-
-def _counts(result: TestResult) -> str:
-    """``Ir 12,345 -> 12,702``; the numbers are those that the delta is of."""
-    before, now = result.compared_ir
-    kind = f"mean {result.unit}" if result.is_denoised else result.unit
-    return f"{kind} {count(before)} -> {count(now)}"
-
-
-def _why(result: TestResult, width: int) -> list[str]:
-    verdict = result.verdict
-    if verdict is Verdict.new:
-        return ["a gate that compares with nothing cannot fail: store this count and commit it"]
-    if verdict is Verdict.incomparable:
-        return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
-    if verdict is Verdict.improved:
-        why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
-        lines = [*_denoised_lines(result), why, *render_blame(result, width - 2)]
-        return [*lines, *changed_packages(result.packages_changed)]
-    if verdict is Verdict.regressed:
-        lines = [*_denoised_lines(result), *render_blame(result, width - 2)]
-        return [*lines, *changed_packages(result.packages_changed)]
-    if verdict is Verdict.failed:
-        return _reason(result)[1:]
-    if verdict is Verdict.nondeterministic:
-        where = "in two equal processes" if result.unit == IR else "twice, in this process"
-        lines = [f"the same call {where}; most often a clock, threads, I/O or a"]
-        lines.append("random number without a seed; these functions differ most:")
-        lines += [f"  {cut_left(name, width - 4)}" for name in result.unsteady[:MOST_CAUSES]]
-        lines += waiting(result.unsteady)
-        return lines if result.unsteady else _reason(result)
-    return _reason(result) if result.reason else []
-
-
-def _denoised_lines(result: TestResult) -> list[str]:
-    """The counts of the usual layout, where the means of several were compared, and what those tell apart."""
-    if result.denoised_ir is None:
-        return []
-    seen = detects_where(result.detects, result.floor)
-    if not result.is_denoised:
-        return [seen]
-    counts = f"{count(result.baseline_ir)} -> {count(result.ir)}"
-    return [f"in the usual layout of memory: {result.unit} {counts}", seen]
-
-
-def _reason(result: TestResult) -> list[str]:
-    # an InstrcountError brings a second line, its command
-    return [printable(line.strip()) for line in result.reason.split("\n")]
