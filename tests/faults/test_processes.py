@@ -86,7 +86,15 @@ FAULTS = {
         if len(CALLS) > 3: os.kill(os.getpid(), 9)
         """,
         "failed",
-        "the process that counts it was killed [not-measured]",
+        "its process was killed by SIGKILL while it was counted [not-measured]",
+    ),
+    "crashes_when_repeated": Fault(
+        """
+        CALLS.append(1)
+        if len(CALLS) > 3: ctypes.string_at(0)
+        """,
+        "failed",
+        "its process was killed by SIGSEGV while it was counted [not-measured]",
     ),
     "kills_the_process_of_its_file": Fault(
         "os.kill(os.getppid(), 9); time.sleep(60)",

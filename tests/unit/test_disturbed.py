@@ -140,3 +140,33 @@ def test_each_call_finds_the_same_free_in_the_heap() -> None:
     first, second = json.loads(found.pop())
     assert first == second
     assert first[0] > 200 and first[-1] == 48 * 1024
+
+
+#: Whatever is freed there is an arena at once, as it may be: all of it is to be written to.
+ARENAS = """
+import ctypes, mmap
+from pytest_instrcount.callgrind.inside import places
+
+libc, arenas = ctypes.CDLL(None), []
+fixed = 0x10
+
+def munmap(start, size):
+    libc.munmap(start, size)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | fixed
+    arenas.append((libc.mmap(start, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0), size))
+
+class Libc:
+    mmap, munmap = libc.mmap, munmap
+
+places.ctypes.CDLL = lambda name: Libc
+munmap.argtypes = None
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+places._align_arenas()
+for start, size in arenas:
+    ctypes.memset(start, 1, size)
+assert arenas
+"""
+
+
+def test_an_arena_may_be_made_while_others_are_aligned() -> None:
+    subprocess.run([sys.executable, "-c", ARENAS], check=True, timeout=60)

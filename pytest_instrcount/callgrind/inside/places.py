@@ -29,8 +29,8 @@ _ARENA_POOLS, _FRESH_POOLS = 64, 32
 _MOST_PLACES, _MOST_ROOMS, _MOST_FREED = 65_536, 12, 256
 #: Bytes of an object that is all data, without them.
 _HEAD = sys.getsizeof(b"")
-#: MAP_FIXED of Linux, which the module mmap does not name; and how many gaps are looked at.
-_FIXED, _MOST_GAPS = 0x10, 64
+#: How many gaps are looked at for one where an arena may lie.
+_MOST_GAPS = 64
 #: Kinds of objects that CPython keeps in lists when they are freed, and of how many it does so here.
 _SPARE_TUPLES, _SPARE = 16, 64
 
@@ -207,7 +207,8 @@ def _fill_arenas() -> None:
 def _align_arenas() -> None:
     """Have the next arenas begin at multiples of their size.
 
-    Valgrind maps memory into the first gap that is large enough, so what is in the way there is taken.
+    Valgrind maps memory into the first gap that is large enough, so what is in the way there is taken:
+    kept of a mapping, never mapped again, for an arena may be made there between two calls.
     """
     libc = ctypes.CDLL(None)
     size = _ARENA_POOLS * _POOL_BYTES
@@ -217,7 +218,7 @@ def _align_arenas() -> None:
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     for _ in range(_MOST_GAPS):
         start = libc.mmap(None, size, mmap.PROT_READ, private, -1, 0)
-        libc.munmap(start, size)
-        if start % size == 0:
+        taken = -start % size
+        libc.munmap(start + taken, size - taken)
+        if not taken:
             break
-        libc.mmap(start, -start % size, mmap.PROT_READ, private | _FIXED, -1, 0)

@@ -96,8 +96,10 @@ class Ended:
             test.recompiled = True
             return AGAIN
         lost = result["expected"] and (run.counted is None or not run.has_all_dumps)
-        if lost and not run.problem and not result["problem"] and self._may_try:
-            return self._again()  # killed between its result and its count
+        if lost and not run.problem and not result["problem"]:
+            if self._may_try:
+                return self._again()  # killed between its result and its count
+            run.problem = f"its process {self._ending} while it was counted\n{self.words()}".strip()
         return {"kind": "result", "index": test.index, "result": _answer(run, result)}
 
     def _was_killed(self) -> Decision | None:
@@ -107,12 +109,15 @@ class Ended:
         return self._again() if self.status is None else AGAIN
 
     def _died(self) -> Decision:
-        how = "went down with the zygote" if self.status is None else describe_status(self.status)
         return self._problem(
-            f"its process {how} before the test ended",
+            f"its process {self._ending} before the test ended",
             self.words() or self.run.test.why,
             slug="process-died",
         )
+
+    @property
+    def _ending(self) -> str:
+        return "went down with the zygote" if self.status is None else describe_status(self.status)
 
     @property
     def _may_try(self) -> bool:
