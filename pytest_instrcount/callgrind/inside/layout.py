@@ -9,7 +9,9 @@ the cache of methods in all layouts of one zygote, and in none of another.
 
 from __future__ import annotations
 
+import abc
 import ctypes
+import enum
 import random
 import sys
 from typing import Any
@@ -20,6 +22,9 @@ _HEAD = sys.getsizeof(b"")
 _ENTRIES, _VERSIONS = 4096, 900
 #: Sizes of objects that are as large as names are, and how many are made of each.
 _NAMES, _NAMED = (48, 64, 80), 20_000
+
+#: What classes are often made from. It has them in a table, which is made anew after so many more.
+_BASES = (tuple, dict, Exception, abc.ABC, enum.Enum)
 
 #: All that lives on, so that what comes later lies elsewhere.
 _kept: list[Any] = []
@@ -111,11 +116,22 @@ def _disturb_types(pick: random.Random) -> None:
         kind.value, kind().call()
         made.append(kind)
     _keep_some(pick, made, 0.7)
+    for base in _BASES:
+        for _ in range(pick.randrange(40)):
+
+            class _Made(base):  # type: ignore[valid-type, misc]
+                pass
 
 
 def _disturb_strings(pick: random.Random) -> None:
-    names = [f"name_{pick.randrange(10**9)}" for _ in range(pick.randrange(200, 2000))]
-    _keep_some(pick, [sys.intern(name) for name in names], 0.8)
+    """Have the tables of names and of modules filled to another degree: they are searched longer or shorter."""
+    named = f"name_{pick.randrange(10**9)}_{{}}".format
+    names = [*map(sys.intern, map(named, range(pick.randrange(200, 20_000))))]
+    for name in names[: len(sys.modules)]:
+        sys.modules[name] = sys
+        del sys.modules[name]
+    _kept.append(names[2000:])
+    _keep_some(pick, names[:2000], 0.8)
 
 
 def _disturb_code(pick: random.Random) -> None:
