@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 
@@ -131,13 +133,20 @@ class Selection:
 
     def _was_to_be_collected(self, file: str) -> bool:
         """True if the arguments hold a file that pytest has left out, and neither they nor the file say so."""
-        config, names = self._config, (file, *map(str, PurePath(file).parents))
-        if self._skipped.intersection(names) or any(
-            getattr(config.option, name, None) for name in ("ignore", "ignore_glob", "pyargs")
+        option, names = self._config.option, (file, *map(str, PurePath(file).parents))
+        if self._skipped.intersection(names) or getattr(option, "pyargs", False):
+            return False
+        path = self._config.rootpath / file
+        folders = set(map(str, path.parents))
+        places = {str(path), *folders}
+        if not places.isdisjoint(map(self._absolute, option.ignore or ())) or any(
+            fnmatch.filter(places, self._absolute(each)) for each in option.ignore_glob or ()
         ):
             return False
-        path, start = config.rootpath / file, config.invocation_params.dir
-        return any(Path(start, str(arg)) in path.parents for arg in config.args)
+        return any(self._absolute(each) in folders for each in self._config.args)
+
+    def _absolute(self, argument: object) -> str:
+        return os.path.normpath(Path(self._config.invocation_params.dir, str(argument)))
 
     def why_partial(self) -> str:
         """Why this run does not know all tests; empty if it does."""

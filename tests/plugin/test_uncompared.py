@@ -301,7 +301,16 @@ def test_stale_is_judged_by_who_knows_all(
         pytest.param("", "python_files = test_other.py", (), 1, id="python_files"),
         pytest.param("", "python_files = test_other.py", (".",), 1, id="an argument that holds it"),
         pytest.param("", "", ("test_other.py",), 0, id="another file was asked for"),
+        pytest.param("", "python_files = test_other.py", ("./x/..",), 1, id="a longer way"),
         pytest.param("", "", ("--ignore=test_it.py",), 0, id="left out by an option"),
+        pytest.param("", "", ("--ignore-glob=*_it.py",), 0, id="left out by a pattern"),
+        pytest.param(
+            "collect_ignore = ['test_it.py']",
+            "addopts = --ignore=build --ignore-glob=*.txt",
+            (),
+            1,
+            id="an option leaves out something else",
+        ),
         pytest.param("", "", ("-k", "test_other"), 0, id="deselected"),
         pytest.param(
             "", "python_files = test_other.py\ninstrcount_allow = uncollected", (), 0, id="allowed"
@@ -320,6 +329,7 @@ def test_a_file_that_is_left_out_of_a_whole_run(
     suite.write(test_other=SUITE.replace("test_b", "test_other"))
     suite.update()
     suite.write(conftest=conftest)
+    suite.path.joinpath("x").mkdir()
     suite.path.joinpath("pytest.ini").write_text(f"[pytest]\n{ini}\n")
     in_ci()
     result = suite.measure(*args)
