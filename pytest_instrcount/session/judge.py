@@ -179,9 +179,8 @@ class Gate:
 
     def _fail_tests(self) -> None:
         """One report for each test that is to fail, and one for all of another environment."""
-        whole = self.selection.knows_all()
-        tests = judged_by(self._rulings.failing(), whole=whole)
-        traces = judged_by(self.findings.calls.failing(), whole=whole)
+        tests = judged_by(self._rulings.failing(), self.selection)
+        traces = judged_by(self.findings.calls.failing(), self.selection)
         told: dict[tuple[str, str], str] = {}
         for result in tests:
             if result.verdict in (Verdict.failed, Verdict.stale, Verdict.uncounted):

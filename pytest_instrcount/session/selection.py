@@ -111,7 +111,13 @@ class Selection:
         """Why a baseline's test is known to be measured no longer; None if it is not."""
         return self._stale(nodeid, self._measured)
 
+    def is_selected(self, nodeid: str) -> bool:
+        """True if it was collected, and nothing left it out."""
+        return nodeid in self._collected - self._deselected - self._ignored
+
     def _stale(self, nodeid: str, known: set[str]) -> Cause | None:
+        if self.is_selected(nodeid) and nodeid not in known:
+            return Cause.unmarked
         if not self._is_stale(nodeid, known):
             return None
         file = nodeid.partition("::")[0]

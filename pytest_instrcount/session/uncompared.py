@@ -100,9 +100,14 @@ def settle_left(
             findings.note(f"{what}: {named(nodeids)}")
 
 
-def judged_by(failing: list[Result], *, whole: bool) -> list[Result]:
-    """Results that fail a run: stale ones only in a ``whole`` run, which knows all tests."""
-    return [each for each in failing if whole or each.verdict is not Verdict.stale]
+def judged_by(failing: list[Result], selection: Selection) -> list[Result]:
+    """Results that fail a run: a test that was not selected only where the run knows all tests."""
+    whole = selection.knows_all()
+    return [
+        each
+        for each in failing
+        if whole or each.verdict is not Verdict.stale or selection.is_selected(each.nodeid)
+    ]
 
 
 _LOST = (
