@@ -70,11 +70,45 @@ def manager() -> Iterator[None]:
     yield
 
 
+@contextlib.asynccontextmanager
+async def later_manager() -> AsyncIterator[None]:
+    yield
+
+
 @dataclasses.dataclass
 class Page:
     """A record."""
 
     rows: list[Iterator[int]]
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    """A record without a ``__dict__``."""
+
+    rows: Iterator[int]
+
+
+class Query:
+    """An object of another class, which may have what it likes."""
+
+    def __init__(self, rows: object) -> None:
+        self.size = 3
+        self.rows = rows
+
+
+class Cursor(Query):
+    """One that is like a file."""
+
+    def close(self) -> None:
+        pass
+
+
+class Lines:
+    """Makes its own generator."""
+
+    def __init__(self) -> None:
+        self.lines = generate()
 
 
 def waited_for() -> object:
@@ -111,6 +145,12 @@ def holds_itself() -> object:
         (lambda: types.SimpleNamespace(rows=generate()), "a generator in its .rows, whose"),
         (lambda: Page([generate()]), "a generator in its .rows[0], whose"),
         (lambda: iter(Tokens()), "an iterator"),
+        (lambda: collections.OrderedDict(a=generate()), "a generator in its ['a'], whose"),
+        (lambda: Slotted(generate()), "a generator in its .rows, whose"),
+        (lambda: Query(generate()), "a generator in its .rows, whose"),
+        (lambda: [Query(generate())], "a generator in its [0].rows, whose"),
+        (lambda: itertools.tee([1])[0], "an iterator"),
+        (later_manager, "a context manager that nobody has entered"),
     ],
 )
 @pytest.mark.parametrize("pedantic", [False, True])
@@ -136,6 +176,12 @@ def test_refused(target: Callable[..., Any], what: str, *, pedantic: bool) -> No
         waited_for,
         holds_itself,
         lambda: Page([]),
+        Lines,
+        lambda: Query(begun()),
+        lambda: Query(itertools.count()),
+        lambda: Query([generate]),
+        lambda: Cursor(generate()),
+        lambda: Query,
         lambda: iter([1, 2]),
         lambda: iter({"a": 1}),
         lambda: range(3),
