@@ -202,6 +202,8 @@ def instrcount(request: pytest.FixtureRequest) -> InstrCount:
     if counting is not None:
         fixture: InstrCount = counting(request)
         return fixture
+    if not request.node.get_closest_marker("instrcount"):  # asked for by request.getfixturevalue
+        request.node.add_marker("instrcount")
     return InstrCount(request.node.nodeid, None)
 
 

@@ -190,6 +190,24 @@ def test_a_fixture_that_is_never_called_is_an_error(project: Project) -> None:
     result.stdout.fnmatch_lines(["*takes the instrcount fixture and never calls it*"])
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "def test_b(request): request.getfixturevalue('instrcount')(len, 'a')",
+        "def test_b(request): request.node.add_marker('instrcount')",
+        "@pytest.fixture\ndef late(request): request.node.add_marker('instrcount')\n"
+        "def test_b(late): pass",
+    ],
+)
+def test_a_test_that_asks_while_it_runs_is_an_error(project: Project, lines: str) -> None:
+    """What is measured was settled before; without --instrcount it passes."""
+    project.write(f"import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n{lines}\n")
+    project.run().assert_outcomes(passed=2)
+    result = project.measure()
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["*while it ran, and was not counted [[]not-measured]"])
+
+
 def test_a_call_that_raises_is_an_error_that_says_so(project: Project) -> None:
     """Even where the test expects that: nothing came back that could be counted again."""
     project.write(
