@@ -35,6 +35,11 @@ def plan_measured(
         elif item.nodeid not in planned:
             planned[item.nodeid] = item, adjust(chosen)
             findings.expect(Place.of(item))
+    mistakes += [
+        f"{item.nodeid}: another test has this id, and one of them would not run: give their parameters ids"
+        for item in items
+        if item.nodeid in planned and _case_of(item) != _case_of(planned[item.nodeid][0])
+    ]
     mistakes += findings.budgets.plan(
         items, {nodeid: chosen.budget for nodeid, (_, chosen) in planned.items()}
     )
@@ -42,3 +47,8 @@ def plan_measured(
         text = "\n".join(["instrcount: wrong markers [marker]", *mistakes])
         raise pytest.UsageError(escape_controls(text))
     return planned
+
+
+def _case_of(item: pytest.Item) -> object:
+    """Where a test stands, and which parameters it gets: pytest may join those of two to the same id."""
+    return item.location, getattr(getattr(item, "callspec", None), "indices", None)

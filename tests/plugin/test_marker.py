@@ -49,6 +49,23 @@ def test_all_mistakes_in_one_message(project: Project) -> None:
     assert not project.valgrind.started[-1].orders
 
 
+def test_two_tests_of_one_id(project: Project) -> None:
+    """Ids of several parameters are joined by "-": one case of the two would never run."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("b", ["r", "q-r"])
+        @pytest.mark.parametrize("a", ["p-q", pytest.param("p", marks=pytest.mark.instrcount)])
+        def test_a(a, b): pass
+        """
+    )
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["test_it.py::test_a[[]p-q-r]: another test has this id, *"])
+    project.run().assert_outcomes(passed=4)
+
+
 def test_arguments_reach_the_measurement(project: Project) -> None:
     """Each argument of the marker wins over the option, and None leaves it to the option."""
     project.write(
