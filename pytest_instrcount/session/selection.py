@@ -113,7 +113,8 @@ class Selection:
 
     def is_selected(self, nodeid: str) -> bool:
         """True if it was collected, and nothing left it out."""
-        return nodeid in self._collected - self._deselected - self._ignored
+        left_out = nodeid in self._deselected or nodeid in self._ignored
+        return nodeid in self._collected and not left_out
 
     def _stale(self, nodeid: str, known: set[str]) -> Cause | None:
         if self.is_selected(nodeid) and nodeid not in known:
