@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 #: the same cause.
 MOST_BLAMED = 20
 
-_TOO_LATE = (
-    "instrcount: it got its marker or fixture while it ran, and was not counted [not-measured]\n"
-    "  fix: take instrcount as an argument, or write @pytest.mark.instrcount above the test"
-)
-
 
 class Counting:
     """The plugin object that measures; its hooks are in the order of the story.
@@ -269,13 +264,6 @@ class Counting:
             know_why_left(self._findings, item, nextitem, skipped)
         end_neighbours(item, nextitem)
         return True
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
-        """A test that asks to be counted when it is running already is an error, and not just passed."""
-        if self._native or item.nodeid in self._chosen or not item.get_closest_marker("instrcount"):
-            return
-        pytest.fail(_TOO_LATE, pytrace=False)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from pytest_instrcount.config.options import wants_debugger
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.gate.cause import Cause
 
@@ -35,6 +36,10 @@ def is_measured(item: pytest.Item) -> bool:
     return item.get_closest_marker("instrcount") is not None or is_traced(item)
 
 
+_TOO_LATE = (
+    "instrcount: it got its marker or fixture while it ran, and was not counted [not-measured]\n"
+    "  fix: take instrcount as an argument, or write @pytest.mark.instrcount above the test"
+)
 _FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken", "skipped")
 
 
@@ -80,6 +85,13 @@ class Selection:
         present = {self._called.get(id(item), item.nodeid) for item in session.items}
         self._called.clear()
         self._deselected |= self._collected - present - self._ignored
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """A test that asks to be counted when it is running already is an error, and not just passed."""
+        known = item.nodeid in self._measured or wants_debugger(self._config)
+        if item.get_closest_marker("instrcount") and not known:
+            pytest.fail(_TOO_LATE, pytrace=False)
 
     def facts(self) -> dict[str, frozenset[str]]:
         """Sets of node ids that a run knows, by name."""

@@ -168,6 +168,41 @@ def test_coroutines_are_counted(project: pytest.Pytester, run: Callable[..., Any
         assert {test["delta"] for test in tests.values()} == {0.0}
 
 
+LEFT = (
+    COMMON
+    + """
+@pytest.mark.asyncio
+class TestLeft:
+    async def test_fixture(self, instrcount):
+        async def leave():
+            asyncio.create_task(work(3))
+        await instrcount(leave)
+
+    @pytest.mark.instrcount
+    async def test_marked(self):
+        asyncio.create_task(work(3))
+
+    async def test_nothing(self, instrcount):
+        other = asyncio.create_task(asyncio.sleep(9))
+        await instrcount(work, 3)
+        other.cancel()
+"""
+)
+
+
+def test_tasks_that_go_on_are_named(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """What they do after the call is not counted; one that somebody else has begun is no part of it."""
+    project.makepyfile(test_it=LEFT)
+    result, tests = run("--instrcount-blame=off")
+    result.assert_outcomes(passed=3)
+    said = ["work goes on in a task after the call has returned, which is not counted"]
+    remarks = [
+        tests[f"test_it.py::TestLeft::test_{name}"]["remarks"] for name in ("fixture", "marked")
+    ]
+    assert remarks == [said, said]
+    assert tests["test_it.py::TestLeft::test_nothing"]["remarks"] == []
+
+
 def test_a_slower_coroutine_is_named(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """The gate finds it behind the loop, and says which function it was."""
     body = """

@@ -21,7 +21,7 @@ from pytest_instrcount.callgrind.inside.forking import (
     process_name,
     thread_count,
 )
-from pytest_instrcount.callgrind.inside.loops import hold_loops
+from pytest_instrcount.callgrind.inside.loops import hold_loops, remarks_on_left
 from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
 from pytest_instrcount.callgrind.inside.places import settle
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
@@ -243,7 +243,7 @@ class Counter(CallCounter):
             toggle()
             yield calls, dump, dump
             switch_only(1, dump, dump)
-            for text in self.first_remarks():
+            for text in (*self.first_remarks(), *remarks_on_left()):
                 self._channel.send({"kind": "remark", "text": text})
             if waited_for() != others:
                 starts = Starts()

@@ -21,6 +21,9 @@ _MOST_BYTES = 1 << 16
 #: What asyncio's loops let a step take in debug mode, until they are told otherwise.
 _SLOW_SECONDS = 0.1
 
+#: Names of coroutines that go on after a counted call.
+_LEFT: set[str] = set()
+
 
 def hold_loops() -> Callable[[], None]:
     """To be called before a fork; what it returns is called in the child, which then has the loops.
@@ -58,6 +61,26 @@ def running_asyncio_loop() -> Any:
     """The loop of asyncio that runs in this thread; None if there is none."""
     events: Any = sys.modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
+
+
+def pending_tasks() -> set[Any]:
+    """The tasks of the running loop of asyncio that are not done, but for the one that asks."""
+    if running_asyncio_loop() is None:
+        return set()
+    asyncio: Any = sys.modules["asyncio"]
+    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[no-any-return]
+
+
+def note_left(before: set[Any]) -> None:
+    """Note the tasks that a counted call has left: they may do all of its work."""
+    tasks = pending_tasks() - before
+    _LEFT.update(getattr(task.get_coro(), "__qualname__", "a coroutine") for task in tasks)
+
+
+def remarks_on_left() -> list[str]:
+    """What a verdict is to say of such tasks."""
+    text = "goes on in a task after the call has returned, which is not counted"
+    return [f"{name} {text}" for name in sorted(_LEFT)]
 
 
 def own_selectors() -> None:

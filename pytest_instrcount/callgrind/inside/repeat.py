@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
-from pytest_instrcount.callgrind.inside.loops import steady_loop
+from pytest_instrcount.callgrind.inside.loops import note_left, pending_tasks, steady_loop
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
@@ -166,10 +166,12 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
         @transparent
         async def counted_coroutine(*args: Any, **kwargs: Any) -> Any:
             steady_loop()
+            pending = pending_tasks()
             make_room()
             before()
             await function(*args, **kwargs)
             after()
+            note_left(pending)
 
         return counted_coroutine
 

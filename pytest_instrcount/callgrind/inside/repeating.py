@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_instrcount.callgrind.inside.loops import note_left, pending_tasks
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.seeding import seed_random
 from pytest_instrcount.callgrind.requests import Request
@@ -145,10 +146,12 @@ def repeat_awaited(
         for _ in range(times):
             await pause()
             seed_random()
+            pending = pending_tasks()
             make_room()
             before()
             await target(*args, **kwargs)
             after()
+            note_left(pending)
 
     return repeat
 
@@ -162,11 +165,13 @@ def repeat_awaited_rounds(rounds: Rounds, pause: Pause) -> RepeatAwaited:
             await pause()
             seed_random()
             args, kwargs = rounds.set_up()
+            pending = pending_tasks()
             make_room()
             before()
             for _ in range(iterations):
                 await target(*args, **kwargs)
             after()
+            note_left(pending)
             rounds.tear_down(args, kwargs)
 
     return repeat
