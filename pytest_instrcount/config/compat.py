@@ -111,7 +111,9 @@ def failure(path: str, line: int, text: str) -> Any:
     """What failed a test, as a report holds an exception: ``text`` is shown, and its first line in summaries.
 
     Of a plain text all lines stand in the summary of a run in CI, and in the attribute of a JUnit report.
+    Where a terminal lacks a letter, pytest escapes the whole entry: an end of a line is one of its own.
     """
     code: Any = importlib.import_module("_pytest._code.code")
-    shown = code.ReprTraceback([code.ReprEntryNative([f"{text}\n"])], None, "native")
+    parts = [part for line in text.split("\n") for part in (line, "\n")]
+    shown = code.ReprTraceback([code.ReprEntryNative([part]) for part in parts], None, "native")
     return code.ReprExceptionInfo(shown, code.ReprFileLocation(path, line, text.partition("\n")[0]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import pytest
 
 from pytest_instrcount.config import compat
@@ -30,3 +33,13 @@ def test_fixture_info_knows_who_asks(pytester: pytest.Pytester) -> None:
     info = compat.fixture_info(item)
     assert info.argnames == ("tmp_path",)
     assert {"tmp_path", "tmp_path_factory"} <= set(info.name2fixturedefs)
+
+
+def test_a_failure_keeps_its_lines_where_a_letter_is_missing(pytestconfig: pytest.Config) -> None:
+    """On a terminal of ASCII alone."""
+    binary = io.BytesIO()
+    terminal = io.TextIOWrapper(binary, "ascii")
+    writer: Any = type(pytestconfig.get_terminal_writer())
+    compat.failure("test_it.py", 1, "\xe9 +1 %\n  accept: pytest").toterminal(writer(terminal))
+    terminal.flush()
+    assert binary.getvalue().decode().splitlines()[:2] == ["\\xe9 +1 %", "  accept: pytest"]
