@@ -14,7 +14,7 @@ from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
 from pytest_instrcount.callgrind.inside.loops import note_left, pending_tasks, steady_loop
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
-from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random
+from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.config.stash import TRACE
@@ -55,6 +55,7 @@ class Repeater:
 
     def __init__(self, item: pytest.Function) -> None:
         self.item = item
+        steady_hypothesis(item.obj)
         parent: Any = item.parent
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
 

@@ -43,6 +43,25 @@ def seed_trio() -> None:
         trio_run._r.seed(0)
 
 
+def steady_hypothesis(function: Any) -> None:
+    """Give a test of Hypothesis the same examples in each run, and no limit of time: all is slower here.
+
+    The settings are replaced where Hypothesis's own plugin for pytest does it. A method has another instance in
+    each repetition, which Hypothesis takes for an error.
+    """
+    function = getattr(function, "__func__", function)
+    settings: Any = getattr(function, "_hypothesis_internal_use_settings", None)
+    if settings is None:
+        return
+    if function._hypothesis_internal_use_seed is None:
+        function._hypothesis_internal_use_seed = 0
+    health = sys.modules["hypothesis"].HealthCheck
+    unfit = {health.too_slow, health.differing_executors, *settings.suppress_health_check}
+    function._hypothesis_internal_use_settings = type(settings)(
+        settings, database=None, deadline=None, suppress_health_check=unfit
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class RandomState:
     """The state of the generators that ``seed_random`` changes, to be put back."""
