@@ -133,6 +133,35 @@ def test_marker_traces_the_body(project: Project) -> None:
     )
 
 
+def test_a_test_case_that_pytest_django_runs(project: Project) -> None:
+    """There unittest takes the method from the ``TestCase``, and ``item.obj`` is not asked."""
+    project.write(
+        """
+        import unittest
+        import pytest
+
+        def helper(n):
+            return n + 1
+
+        class TestUnit(unittest.TestCase):
+            @pytest.mark.trace_profile(max_calls={"test_it:helper": 1})
+            def test_unit(self):
+                helper(1) + helper(2)
+        """,
+        conftest="""
+        import pytest
+        from _pytest.unittest import TestCaseFunction
+
+        @pytest.fixture(autouse=True)
+        def django(monkeypatch):
+            monkeypatch.setattr(TestCaseFunction, "runtest", lambda self: self.instance(result=self))
+        """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["test_it:helper: 2 calls, at most 1 allowed"])
+
+
 def test_ceilings(project: Project) -> None:
     """max_calls fails the test itself, and says where the calls come from."""
     project.write(BODY.replace("trace_profile", "trace_profile(max_calls={'test_it:h*': 2})"))
