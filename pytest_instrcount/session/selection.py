@@ -40,7 +40,10 @@ _TOO_LATE = (
     "instrcount: it got its marker or fixture while it ran, and was not counted [not-measured]\n"
     "  fix: take instrcount as an argument, or write @pytest.mark.instrcount above the test"
 )
-_FACTS = ("files", "measured", "traced", "deselected", "ignored", "collected", "broken", "skipped")
+_FACTS = (
+    *("files", "measured", "traced", "deselected", "ignored", "dropped", "collected"),
+    *("broken", "skipped"),
+)
 
 
 class Selection:
@@ -54,6 +57,8 @@ class Selection:
         self._deselected: set[str] = set()
         #: those that were left out, and would not have been measured
         self._ignored: set[str] = set()
+        #: those of the first kind that a plugin has left out without a word
+        self._dropped: set[str] = set()
         self._collected: set[str] = set()
         self._broken: set[str] = set()
         self._skipped: set[str] = set()
@@ -84,7 +89,8 @@ class Selection:
         """Note what plugins have left out without a word, as some that make shards do."""
         present = {self._called.get(id(item), item.nodeid) for item in session.items}
         self._called.clear()
-        self._deselected |= self._collected - present - self._ignored
+        self._dropped |= self._collected - present - self._ignored - self._deselected
+        self._deselected |= self._dropped
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -114,6 +120,11 @@ class Selection:
     def measured(self) -> frozenset[str]:
         """The tests of this run whose instructions are counted."""
         return frozenset(self._measured)
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """Tests that a plugin or a conftest has taken out of the list, where pytest says nothing of them."""
+        return frozenset(self._dropped)
 
     def stale_table(self, nodeid: str) -> Cause | None:
         """Why the test of a table of calls is known to be traced no longer; None if it is not."""

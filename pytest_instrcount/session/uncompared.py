@@ -15,6 +15,7 @@ from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.names import named
+from pytest_instrcount.host.text import several
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.selection import Selection
@@ -98,6 +99,16 @@ def settle_left(
         if nodeids:
             what = one if len(nodeids) == 1 else many.format(len(nodeids))
             findings.note(f"{what}: {named(nodeids)}")
+    _note_dropped(findings, selection)
+
+
+def _note_dropped(findings: Findings, selection: Selection) -> None:
+    path = findings.rulings.store.path
+    if dropped := [nodeid for nodeid in sorted(selection.dropped) if path(nodeid).exists()]:
+        tests = several(len(dropped), "test")
+        findings.note(
+            f"a plugin or conftest took {tests} with a baseline out of the run: {named(dropped)}"
+        )
 
 
 def judged_by(failing: list[Result], selection: Selection) -> list[Result]:

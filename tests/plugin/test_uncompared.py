@@ -345,6 +345,21 @@ def test_a_file_that_is_left_out_of_a_whole_run(
         )
 
 
+def test_a_test_that_a_conftest_takes_out_is_named(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    """It may be another shard's, so it does not fail; pytest counts it nowhere."""
+    suite.write(
+        conftest="def pytest_collection_modifyitems(items):\n"
+        "    items[:] = [item for item in items if item.name != 'test_b']\n"
+    )
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.OK
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert "took 1 test with a baseline out of the run: test_it.py::test_b" in joined
+
+
 def test_a_module_that_is_skipped_is_pytests_to_report(
     suite: Project, in_ci: Callable[[], None]
 ) -> None:
