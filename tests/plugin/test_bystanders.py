@@ -72,3 +72,15 @@ def test_what_a_test_asks_for_is_renewed(pytester: pytest.Pytester, source: str)
 def test_a_hook_of_the_project(pytester: pytest.Pytester) -> None:
     hook = CONFTEST + "\n    def pytest_runtest_call(item):\n        pass\n"
     assert said_of(pytester, PLAIN, conftest=hook) == "renewed"
+
+
+def test_a_fixture_that_a_hook_has_put_in(pytester: pytest.Pytester) -> None:
+    """By name, behind the back of pytest's own list, as time-machine does for its marker."""
+    hook = (
+        CONFTEST
+        + """
+    def pytest_collection_modifyitems(items):
+        items[0].fixturenames.insert(0, "mailbox")
+"""
+    )
+    assert said_of(pytester, PLAIN, conftest=hook) == "renewed"

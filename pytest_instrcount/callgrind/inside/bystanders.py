@@ -36,10 +36,11 @@ def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:
     asked = fixture_info(item)
     modules = set()
     for name in set(item.fixturenames).difference(own):
-        if name in asked.argnames:
+        # ``request`` has no definition: a bystander's fixture takes it. A hook may have put in other names.
+        found = asked.name2fixturedefs.get(name, ())
+        if name in asked.argnames or not (found or name == "request"):
             return False
-        # ``request`` has no definition: a bystander's fixture takes it
-        modules |= {each.func.__module__ for each in asked.name2fixturedefs.get(name, ())}
+        modules |= {each.func.__module__ for each in found}
     if not _XUNIT.isdisjoint(modules):
         return False
     for name in _PHASE_HOOKS:
