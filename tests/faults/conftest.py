@@ -185,7 +185,9 @@ class Place:
 
     def leftovers(self) -> list[Path]:
         """Temporary files; pytest's own folder of a native test is not ours."""
-        return [path for path in self.temporary.iterdir() if "pytest-of" not in path.name]
+        found = [path for path in self.temporary.iterdir() if "pytest-of" not in path.name]
+        maps = Path("/tmp").glob("perf-*.map")  # CPython's, whatever TMPDIR says
+        return [*found, *(path for path in maps if str(self.path).encode() in path.read_bytes())]
 
 
 def wait_for(

@@ -140,6 +140,8 @@ class Supervisor:
         self.files.end_all()
         while own_children():  # each that ends may leave its own to us
             end_orphans(lambda pid: False)
+        for run in self.runs.current:
+            self.runs.take_maps(run)
         remove_tree(self.state.folder)
         with contextlib.suppress(Stopped):
             self.state.send_queue.send({"kind": "cpu", "seconds": sum(os.times()[:4])})

@@ -191,9 +191,13 @@ class Runs:
         """Keep of what a test has left behind what is to be read, and end and delete the rest."""
         state = self.state
         remove_tree(Path(temporary_folder(str(state.folder)), run.child))
-        if run.test.order.by_python:
-            maps = [take_names(int(pid), run.folder) for pid in (run.pid, run.counter)]
-            run.names = [str(path) for path in maps if path is not None]
+        self.take_maps(run)
         run.keep_counted()
         state.sweeper.sweep_processes()
         state.sweeper.sweep_files({each.child for each in self.current})
+
+    def take_maps(self, run: Run) -> None:
+        """Move the maps of a test that has ended into the run's folder: CPython writes them elsewhere."""
+        if run.test.order.by_python:
+            maps = [take_names(int(pid), run.folder) for pid in (run.pid, run.counter)]
+            run.names = [str(path) for path in maps if path is not None]
