@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
@@ -85,8 +85,13 @@ def unchecked_markers() -> Iterator[None]:
         marks._config = config
 
 
-def on_rewritten(note: Callable[[CodeType], CodeType]) -> None:
-    """Have ``note`` see, and replace, the code of each file that is compiled with rewritten assertions."""
+def on_rewritten(
+    note: Callable[[CodeType], CodeType], imported: Callable[[ModuleType], None]
+) -> None:
+    """Have ``note`` see, and replace, the code of each file that is compiled with rewritten assertions.
+
+    ``imported`` gets each module that was imported so.
+    """
     rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
     rewriting = rewrite._rewrite_test
 
@@ -95,6 +100,14 @@ def on_rewritten(note: Callable[[CodeType], CodeType]) -> None:
         return status, note(code)
 
     rewrite._rewrite_test = noted
+    hook = rewrite.AssertionRewritingHook
+    execute = hook.exec_module
+
+    def executed(self: Any, module: ModuleType) -> None:
+        execute(self, module)
+        imported(module)
+
+    hook.exec_module = executed
 
 
 def leave_readline_out() -> None:

@@ -80,6 +80,34 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
         assert {test["delta"] for test in tests.values()} == {0.0}
 
 
+def test_examples_of_hypothesis_are_the_same_in_each_run(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Also those that a conftest draws, before there is a test: a check reproduces the count."""
+    project.makeconftest(
+        """
+        from hypothesis.strategies import integers, lists
+
+        NUMBERS = lists(integers(), min_size=20).example()
+        """
+    )
+    project.makepyfile(
+        """
+        import pytest
+        from conftest import NUMBERS
+
+        @pytest.mark.instrcount
+        def test_drawn():
+            "".join(map(str, NUMBERS))
+        """
+    )
+    result, first = run("--instrcount-update-baseline", "--instrcount-blame=off")
+    result.assert_outcomes(passed=1)
+    result, second = run()
+    result.assert_outcomes(passed=1)
+    assert [test["ir"] for test in second.values()] == [test["ir"] for test in first.values()]
+
+
 @pytest.mark.slow
 def test_counts_do_not_depend_on_who_writes_beside(
     project: pytest.Pytester, run: Callable[..., Any]

@@ -42,7 +42,7 @@ class StatFinder(machinery.FileFinder):
         for suffix, loader in self._candidates:
             file = base + suffix
             if _file_kind(file) == _FILE:
-                loader = _SEEDING.get(fullname, loader)
+                loader = SeedingLoader if fullname in _SEEDING else loader
                 return _spec_from_file(fullname, file, loader=loader(fullname, file))
         if kind == _FOLDER:
             spec = machinery.ModuleSpec(fullname, None)
@@ -62,16 +62,25 @@ class NotingLoader(machinery.SourceFileLoader):
         # As it would be read from a file: else its strings are not interned as those are (3.13).
         return marshal.loads(marshal.dumps(code))
 
+    @staticmethod
+    def seed(module):
+        """Have a module's own generator give the same random numbers in each process, from the first on."""
+        _SEEDING.get(module.__name__, id)(module)
 
-class SeedingTrio(NotingLoader):
-    """Loads the scheduler of trio, which orders tasks by random numbers from the first on."""
+
+class SeedingLoader(NotingLoader):
+    """Loads a module that has a generator of random numbers of its own."""
 
     def exec_module(self, module):
         super().exec_module(module)
-        module._r.seed(0)
+        self.seed(module)
 
 
-_SEEDING = {"trio._core._run": SeedingTrio}
+# trio orders tasks by it; of Hypothesis a conftest may want an example before any test is there
+_SEEDING = {
+    "trio._core._run": lambda module: module._r.seed(0),
+    "hypothesis.core": lambda module: setattr(module, "global_force_seed", 0),
+}
 _FILE, _FOLDER, _NOTHING = "file", "folder", "nothing"
 
 

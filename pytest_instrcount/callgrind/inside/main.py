@@ -87,13 +87,13 @@ def main(plan: Mapping[str, Any], loader: Any) -> None:
 
 
 def note_rewritten(loader: Any) -> None:
-    """Have it noted when a file with rewritten assertions is compiled, as for all other byte code."""
+    """Do what ``loader`` does for all other modules where assertions are rewritten, too."""
 
     def noted(code: CodeType) -> CodeType:
         loader.compiled += 1
         return cast(CodeType, marshal.loads(marshal.dumps(code)))
 
-    compat.on_rewritten(noted)
+    compat.on_rewritten(noted, loader.seed)
 
 
 def _take_line_from_standard_input() -> Line:
