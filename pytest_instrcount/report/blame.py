@@ -134,13 +134,13 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
     return "", ""
 
 
-def shared_cause(result: TestResult) -> tuple[str, str]:
-    """The function behind most of a change, as every test says it that changed with it; empty if none is."""
+def shared_cause(result: TestResult) -> tuple[str, ...]:
+    """The verdict, and the function behind most of it as all tests say it that it moved; empty if none is."""
     blame = result.python
     grew = result.verdict is not Verdict.improved
     if blame is None or (blame.change > 0) != grew or blame.explained(1) * 2 < 1:
-        return "", ""
-    return main_cause(result, exact=False)
+        return ()
+    return result.verdict, *main_cause(result, exact=False)
 
 
 def _times(called: CalledMore) -> str:

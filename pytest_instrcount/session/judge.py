@@ -181,7 +181,7 @@ class Gate:
         """One report for each test that is to fail, and one for all of another environment."""
         tests = judged_by(self._rulings.failing(), self.selection)
         traces = judged_by(self.findings.calls.failing(), self.selection)
-        told: dict[tuple[str, str], str] = {}
+        told: dict[tuple[str, ...], str] = {}
         for result in tests:
             if result.verdict in (Verdict.failed, Verdict.stale, Verdict.uncounted):
                 self._fail_uncounted(result)
@@ -207,7 +207,7 @@ class Gate:
         else:
             self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
 
-    def _fail_counted(self, result: TestResult, told: dict[tuple[str, str], str]) -> None:
+    def _fail_counted(self, result: TestResult, told: dict[tuple[str, ...], str]) -> None:
         """Report a test, and bundle it; ``told``: cause -> the first test that tells it, whole."""
         calls = self.findings.calls.results.get(result.nodeid)
         if calls is not None:
@@ -216,7 +216,7 @@ class Gate:
         accept, cause = self.reporter.accept(result.nodeid), shared_cause(result)
         lines = render_failure(result, accept)
         if result.cause is not Cause.environment:
-            first = told.setdefault(cause, result.nodeid) if any(cause) else result.nodeid
+            first = told.setdefault(cause, result.nodeid) if cause else result.nodeid
             shown = lines if first == result.nodeid else render_failure(result, accept, like=first)
             self._report_verdict(result.nodeid, result.verdict, "\n".join(shown))
         self._bundle(result, lines)

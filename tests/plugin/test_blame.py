@@ -110,6 +110,23 @@ def test_a_cause_that_tests_share_is_told_once(suite: Project) -> None:
     )
 
 
+def test_what_got_cheaper_has_another_cause(suite: Project) -> None:
+    """Though the same function is behind it, by its own code."""
+    suite.valgrind.python["test_b"] = {
+        name.replace("test_a", "test_b"): r for name, r in TREE.items()
+    }
+    for path in suite.baselines().values():
+        path.unlink()
+    suite.update()
+    for test, ir in (("test_a", 20_000), ("test_b", 5_000)):
+        suite.valgrind.costs[test] = ir
+        rows = {f"test_it.py:{test}": (100, 1), f"test_it.py:{test};shop.py:f": (ir - 100, 10)}
+        suite.valgrind.python[test] = rows
+    result = suite.measure("--instrcount-improved=fail")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.no_fnmatch_line("*for the same cause as*")
+
+
 def test_off(suite: Project) -> None:
     """Nothing is measured; an update leaves no tree."""
     asked(suite)
