@@ -41,8 +41,15 @@ _TOO_LATE = (
     "  fix: take instrcount as an argument, or write @pytest.mark.instrcount above the test"
 )
 _FACTS = (
-    *("files", "measured", "traced", "deselected", "ignored", "dropped", "collected"),
-    *("broken", "skipped"),
+    "files",
+    "measured",
+    "traced",
+    "deselected",
+    "ignored",
+    "dropped",
+    "collected",
+    "broken",
+    "skipped",
 )
 
 

@@ -68,7 +68,8 @@ def pending_tasks() -> set[Any]:
     if running_asyncio_loop() is None:
         return set()
     asyncio: Any = sys.modules["asyncio"]
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[no-any-return]
+    tasks: set[Any] = asyncio.all_tasks()
+    return tasks - {asyncio.current_task()}
 
 
 def note_left(before: set[Any]) -> None:
