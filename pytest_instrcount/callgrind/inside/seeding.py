@@ -44,17 +44,15 @@ def seed_trio() -> None:
 
 
 def steady_hypothesis(function: Any) -> None:
-    """Give a test of Hypothesis the same examples in each run, and no limit of time: all is slower here.
+    """Give a test of Hypothesis no examples of earlier runs, and no limit of time: all is slower here.
 
-    The settings are replaced where Hypothesis's own plugin for pytest does it. A method has another instance in
-    each repetition, which Hypothesis takes for an error.
+    Its seed was set when Hypothesis was imported. The settings are replaced where Hypothesis's own plugin for
+    pytest does it. A method has another instance in each repetition, which Hypothesis takes for an error.
     """
     function = getattr(function, "__func__", function)
     settings: Any = getattr(function, "_hypothesis_internal_use_settings", None)
     if settings is None:
         return
-    if function._hypothesis_internal_use_seed is None:
-        function._hypothesis_internal_use_seed = 0
     health = sys.modules["hypothesis"].HealthCheck
     unfit = {health.too_slow, health.differing_executors, *settings.suppress_health_check}
     function._hypothesis_internal_use_settings = type(settings)(
