@@ -89,6 +89,15 @@ class Slotted:
     rows: Iterator[int]
 
 
+class OneSlot:
+    """A class whose slots are one name, which begins with two underscores."""
+
+    __slots__ = "__rows"
+
+    def __init__(self, rows: object) -> None:
+        self.__rows = rows
+
+
 class Query:
     """An object of another class, which may have what it likes."""
 
@@ -147,6 +156,7 @@ def holds_itself() -> object:
         (lambda: iter(Tokens()), "an iterator"),
         (lambda: collections.OrderedDict(a=generate()), "a generator in its ['a'], whose"),
         (lambda: Slotted(generate()), "a generator in its .rows, whose"),
+        (lambda: OneSlot(generate()), "a generator in its ._OneSlot__rows, whose"),
         (lambda: Query(generate()), "a generator in its .rows, whose"),
         (lambda: [Query(generate())], "a generator in its [0].rows, whose"),
         (lambda: itertools.tee([1])[0], "an iterator"),
