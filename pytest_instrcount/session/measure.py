@@ -20,13 +20,13 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.first_call import remarks_on_first
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
-from pytest_instrcount.host.text import several
 from pytest_instrcount.session.answers import Heartbeat, is_lost, measure_layouts, order_for
 from pytest_instrcount.session.clocks import OtherClocks
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.outcomes import Outcomes, know_why_left
 from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.plugins import consult
+from pytest_instrcount.session.progress import Estimate
 from pytest_instrcount.session.replay import Place
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
@@ -78,6 +78,7 @@ class Counting:
         self._ready = ready
         self._jobs = jobs or facts.core_count()
         self._native = wants_debugger(config)
+        self._one_done: Callable[[], None] = lambda: None
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
         self._numbers: dict[str, int] = {}
@@ -168,8 +169,8 @@ class Counting:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Around the tests: say what is coming, then measure what one count does not settle."""
         if self._numbers:
-            tests = several(len(self._numbers), "test")
-            self._say(f"instrcount: measuring {tests} under Valgrind, {self._jobs} at a time")
+            stored = self._findings.rulings.needs_layouts
+            self._one_done = Estimate(self._say, len(self._numbers), self._jobs, stored=stored)
         try:
             with noting_interruption(self._findings):
                 result = yield
@@ -260,6 +261,7 @@ class Counting:
             raise pytest.UsageError(str(error)) from None
         skipped = self._outcomes.take(item, self._chosen[item.nodeid], answer)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        self._one_done()
         if skipped is not None:
             know_why_left(self._findings, item, nextitem, skipped)
         end_neighbours(item, nextitem)

@@ -8,10 +8,15 @@ from time import monotonic
 import pytest
 
 from pytest_instrcount.config.settings import Settings
-from pytest_instrcount.host.text import escape_controls
+from pytest_instrcount.counts.noise import OTHER_LAYOUTS
+from pytest_instrcount.host.text import duration, escape_controls, several
 
 #: A line is written so often while something is awaited: a silent CI job looks like a hung one.
 _PULSE_SECONDS = 30.0
+#: How long all will take is told from what the tests of this first time took.
+_SAMPLE_SECONDS = 10.0
+#: What is stored is counted once, again, in other layouts, and by function.
+_PASSES_OF_UPDATE = 1 + (1 + OTHER_LAYOUTS) + 1
 
 
 def say(config: pytest.Config, settings: Settings, line: str) -> None:
@@ -35,3 +40,27 @@ class Pulse:
         if now - self._said >= _PULSE_SECONDS:
             self._said = now
             self._say(f"instrcount: {what} ({now - self._start:.0f} s)")
+
+
+class Estimate:
+    """Says how many tests are measured; called after each, it says how long all will take, once.
+
+    What is to be ``stored`` is measured several times.
+    """
+
+    def __init__(self, say: Callable[[str], None], tests: int, jobs: int, *, stored: bool) -> None:
+        self._say = say
+        self._tests = several(tests, "test")
+        self._size = tests * (_PASSES_OF_UPDATE if stored else 1)
+        self._done = 0
+        self._start = monotonic()
+        say(f"instrcount: measuring {self._tests} under Valgrind, {jobs} at a time")
+
+    def __call__(self) -> None:
+        self._done += 1
+        spent = monotonic() - self._start
+        if self._size and spent >= _SAMPLE_SECONDS:
+            whole = spent / self._done * self._size
+            if whole - spent >= _PULSE_SECONDS:
+                self._say(f"instrcount: all {self._tests}{duration(whole)}")
+            self._size = 0

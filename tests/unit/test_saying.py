@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_instrcount.session import progress as saying
-from pytest_instrcount.session.progress import Pulse
+from pytest_instrcount.session.progress import Estimate, Pulse
 
 
 def test_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,3 +17,27 @@ def test_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(7):
         pulse("waiting for a")
     assert lines == [f"instrcount: waiting for a ({seconds} s)" for seconds in (30, 70, 100)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "seconds", "said"),
+    [
+        (True, 4.0, "all 49 tests, about 20 minutes"),
+        (False, 4.0, "all 49 tests, about 3 minutes"),
+        (True, 0.1, ""),
+        (False, 0.7, ""),
+    ],
+)
+def test_estimate(
+    monkeypatch: pytest.MonkeyPatch, *, stored: bool, seconds: float, said: str
+) -> None:
+    """Once, after ten seconds, by what the first tests took; not when all is nearly done."""
+    now = 1000.0
+    monkeypatch.setattr(saying, "monotonic", lambda: now)
+    lines: list[str] = []
+    one_done = Estimate(lines.append, 49, 2, stored=stored)
+    for _ in range(49):
+        now += seconds
+        one_done()
+    first = "instrcount: measuring 49 tests under Valgrind, 2 at a time"
+    assert lines == [first, *([f"instrcount: {said}"] if said else [])]
