@@ -17,7 +17,7 @@ UNTRIED = Fraction(1, 1000)
 #: How far beyond the range of the layouts a kind of noise must be, as a fraction of the test, ...
 _MARGIN = Fraction(1, 10_000)
 #: ... and in widths of that range: few layouts do not show all of it.
-WIDTHS = Fraction(1, 4)
+_WIDTHS = Fraction(1, 4)
 #: Instructions that a call of libc's comparing and searching may cost more where constants lie
 #: otherwise (glibc does not read a vector that may reach into the next page), and which share of what it costs.
 _ALIGNED, _ALIGNED_SHARE = 8, Fraction(1, 4)
@@ -88,14 +88,9 @@ class Denoised:
         """The same counts where nobody knows what of them is noise: any of it may be."""
         return Denoised(Noise(), (0,) * self.layouts, {UNTOLD: self.totals})
 
-    def margin(
-        self,
-        values: Sequence[int | Fraction],
-        kinds: Collection[str],
-        widths: Fraction = WIDTHS,
-    ) -> Fraction:
+    def margin(self, values: Sequence[int | Fraction], kinds: Collection[str]) -> Fraction:
         """The margin beyond the range of some kinds of noise from which on a change is growth."""
-        margin = (max(values) - min(values)) * widths + _MARGIN * self.mean
+        margin = (max(values) - min(values)) * _WIDTHS + _MARGIN * self.mean
         return margin + self._by_alignment() if _COMPARED.intersection(kinds) else margin
 
     def _by_alignment(self) -> Fraction:

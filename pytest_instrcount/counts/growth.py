@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import sub
 
-from pytest_instrcount.counts.denoised import WIDTHS, Denoised
+from pytest_instrcount.counts.denoised import Denoised
 from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED
 from pytest_instrcount.counts.rules import rule_of
 
@@ -16,8 +16,6 @@ _CHANGED = Fraction(1, 1000)
 #: ... a kind that moved alike in so many layouts or more is believed, by so many standard errors and
 #: widths of its range: code that moves shifts noise a little, too, alike in all layouts.
 _FEWEST_PAIRS, _ERRORS, _SHIFT = 4, 3, Fraction(1, 2)
-#: From so many widths on, and so much of the test, no more layouts are needed to believe it.
-CLEAR_WIDTHS, CLEAR = Fraction(2), Fraction(1, 100)
 #: What a call cost in each layout, before and now.
 _Side = tuple[list[Fraction], list[Fraction]]
 
@@ -39,13 +37,11 @@ class Grown:
         return self.kept + self.noise
 
 
-def grown(
-    old: Denoised, old_calls: int, new: Denoised, new_calls: int, widths: Fraction = WIDTHS
-) -> Grown:
+def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown:
     """The growth per call, in as many layouts as the new side has.
 
     A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
-    so many ``widths`` of it, has grown by the difference of the means, all of it. What more calls from
+    more than a margin, has grown by the difference of the means, all of it. What more calls from
     outside of noise cost is no noise: it is taken from the range first, and counts in any case.
 
     Once that shows that the test changed, what else of its noise moved alike in every layout counts, within
@@ -63,11 +59,9 @@ def grown(
         )
         for kind in names
     }
-    margins = {
-        kind: old.margin(old.kinds.get(kind, (0,)), [kind], widths) / old_calls for kind in names
-    }
+    margins = {kind: old.margin(old.kinds.get(kind, (0,)), [kind]) / old_calls for kind in names}
     noises = tuple(map(sum, zip(*old.kinds.values()))) or (0,)
-    margin = old.margin(noises, ALL_KINDS, widths) / old_calls
+    margin = old.margin(noises, ALL_KINDS) / old_calls
     sure = sum(map(abs, called.values()), abs(kept)) - _CHANGED * old.mean / old_calls
     beyond, together = _grown_noise(sides, margins, margin, sure)
     noise = max(_sum(beyond.values()), together, key=abs)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows, has_rule
-from pytest_instrcount.counts.growth import CLEAR, CLEAR_WIDTHS, ends_of_growth, grown
+from pytest_instrcount.counts.growth import ends_of_growth, grown
 from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.counts.noise import UNTOLD
 from pytest_instrcount.counts.profile import Row
@@ -20,6 +20,10 @@ from pytest_instrcount.gate.store.schema import HASHED, hashed
 
 #: What stands for a fact or a package that one of the two sides does not have.
 ABSENT = "(none)"
+
+#: From so much of the test on, and so many widths of the range of either side, no more layouts are
+#: needed to believe that noise has grown.
+_CLEAR, _CLEAR_WIDTHS = Fraction(1, 100), 3
 
 #: Name, value in the baseline, value now.
 Difference: TypeAlias = tuple[str, str, str]
@@ -74,15 +78,16 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
     sides = before, old_calls, after, new_calls
     found = grown(*sides)
     mean = before.mean / old_calls
-    # a range that four layouts show too narrow is left by far, too
-    is_small = abs(found.noise) <= max(before.detects, CLEAR) * mean
+    # a range that four layouts of either side show too narrow is left by far, too
+    widest = max(before.spread * mean, after.spread * after.mean / new_calls)
+    unclear = max(before.detects * mean, _CLEAR * mean, _CLEAR_WIDTHS * widest)
     return Gated(
         mean,
         max(Fraction(0), mean + found.total),
         before.floor,
         found.kinds,
         ends_of_growth(*sides),
-        found.noise != 0 and (is_small or grown(*sides, CLEAR_WIDTHS).noise == 0),
+        0 < abs(found.noise) <= unclear,
     )
 
 

@@ -172,12 +172,26 @@ def test_constants_that_lie_otherwise_are_compared_otherwise(
     assert old.detects == FINEST + (min(8 * calls, 750) + old.mean / 10_000) / old.mean
 
 
-@pytest.mark.parametrize(("memory", "is_close"), [(2040, True), (2600, True), (4000, False)])
-def test_growth_of_noise_that_is_small_is_close(memory: int, is_close: bool) -> None:
-    """However far beyond the range of its kind: four layouts may have shown that too narrow."""
-    old = baseline(*(profile(2000 + n, copying=900 + 100 * n) for n in range(4)))
-    now = [profile(memory + n, copying=900 + 100 * n) for n in range(4)]
-    gated = gate_layouts(old, 1, denoise_layouts(now, old.noise), 1)
+@pytest.mark.parametrize(
+    ("memory", "widths", "is_close"),
+    [
+        pytest.param(2040, (1, 1), True, id="small"),
+        pytest.param(2600, (1, 1), True, id="small, and far beyond the range of its kind"),
+        pytest.param(4000, (1, 1), False, id="large"),
+        pytest.param(4000, (1, 1000), True, id="large, and wide by now"),
+        pytest.param(4000, (1000, 1), True, id="large, and wide before"),
+    ],
+)
+def test_growth_of_noise_that_may_be_none_is_close(
+    memory: int, widths: tuple[int, int], is_close: bool
+) -> None:
+    """Four layouts of either side may have shown its range too narrow."""
+    old, now = (
+        [profile(least + width * n // 3, copying=900 + 100 * n) for n in range(4)]
+        for least, width in zip((2000, memory), widths)
+    )
+    known = baseline(*old)
+    gated = gate_layouts(known, 1, denoise_layouts(now, known.noise), 1)
     assert gated.fraction
     assert gated.is_close is is_close
 
