@@ -57,39 +57,47 @@ class Part(StrEnum):
     builtin = "builtin"
 
 
+_POOLS = (Part.pool, Part.jobs)
+
+
 def count_edges(
     columns: Columns, part_of: Callable[[Key], Part]
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """Caller ("" if there is none) and callee -> calls and resumes, by name.
 
-    They are summed over all threads, greenlets and tasks.
+    They are summed over all threads, greenlets and tasks. How often an event loop has a coroutine go on
+    depends on who was first: what it waits for may be there already.
     """
     calls: Counter[tuple[int, int]] = Counter()
     resumes: Counter[tuple[int, int]] = Counter()
-    for row, caller in _counted(columns, [part_of(key) for key in columns.keys]):
+    for row, caller, resumed in _counted(columns, [part_of(key) for key in columns.keys]):
         edge = caller, columns.key[row]
         calls[edge] += columns.calls(row)
-        resumes[edge] += columns.resumes(row)
+        resumes[edge] += resumed
     names = (*lasting_names(columns.keys), "")  # the last is that of caller -1
     found = {(names[a], names[b]): (n, resumes[a, b]) for (a, b), n in calls.items()}
     return {edge: uses for edge, uses in sorted(found.items()) if any(uses)}
 
 
-def _counted(columns: Columns, parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
-    """Rows that are counted, each with the key of its nearest caller that is."""
-    #: of each row: the key that calls from it are charged to, and its part
+def _counted(columns: Columns, parts: Sequence[Part]) -> Iterator[tuple[int, int, int]]:
+    """Rows that are counted, each with the key of its nearest caller that is, and its resumes."""
+    #: of each row: the key that calls from it are charged to, its part, and whether a pool had it go on
     owners: list[int] = []
     played: list[Part] = []
+    went_on: list[bool] = []
     for row, (key, parent, flags) in enumerate(zip(columns.key, columns.parent, columns.flags)):
         # finalizers run wherever memory happens to be freed
         called = parent >= 0 and (flags & _FINALIZER) <= (columns.flags[parent] & _FINALIZER)
         caller, above = (owners[parent], played[parent]) if called else (-1, Part.own)
         part = _part_below(above, parts[key])
         is_counted = part is Part.own and not flags & Flag.START_FRAME
+        resumed = columns.resumes(row)
+        by_pool = resumed > 0 and (above in _POOLS or (called and went_on[parent]))
         owners.append(key if is_counted else caller)
         played.append(part)
+        went_on.append(by_pool)
         if is_counted:
-            yield row, caller
+            yield row, caller, 0 if by_pool else resumed
 
 
 def _part_below(above: Part, part: Part) -> Part:

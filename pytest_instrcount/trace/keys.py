@@ -25,7 +25,8 @@ BOOTSTRAP: Final = -3
 #: Switches of the trace itself: one of their two events falls outside.
 _SWITCHES: Final = ("setprofile", "_setprofileallthreads", "set_events", "register_callback")
 
-_BOOTSTRAPS: Final = tuple(
+#: What a thread of ``threading`` starts with.
+BOOTSTRAPS: Final = tuple(
     getattr(threading.Thread, name).__code__
     for name in ("_bootstrap", "_bootstrap_inner")
     if hasattr(threading.Thread, name)
@@ -86,7 +87,7 @@ class KeyTable:
             number = HIDDEN
         elif is_own(function):
             number = TRANSPARENT if is_transparent(function) else HIDDEN
-        elif any(function is each for each in _BOOTSTRAPS):
+        elif any(function is each for each in BOOTSTRAPS):
             number = BOOTSTRAP
         else:
             number = self._number(self._key_of(function))

@@ -16,6 +16,7 @@ from itertools import repeat
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from pytest_instrcount.trace.keys import BOOTSTRAPS
 from pytest_instrcount.trace.recorder import GENERATORS, Recorder, describe
 from pytest_instrcount.trace.stream import LEAVE, RESUME, THROW, UNWIND, VOID, YIELD, Mark
 
@@ -64,8 +65,11 @@ class SetProfile(Recorder):
             return
         if threading.get_ident() == self._starter:
             return
-        hook = self._hook(frame.f_back if event == "call" else frame)
+        caller = frame.f_back if event == "call" else frame
+        hook = self._hook(caller)
         self._set_hook(hook)
+        if caller is not None and caller.f_code in BOOTSTRAPS:
+            hook(caller, "call", None)
         # the exit of a call that began before
         if event not in ("c_return", "c_exception"):
             hook(frame, event, argument)

@@ -98,8 +98,8 @@ EXPECTED: dict[Callable[[], None], Table] = {
     in_threads: {"in_threads": 1, "consume": 3, "consume -> work": 8, "work -> inner": 8},
     in_loop: {
         "in_loop": 1,
-        "in_loop -> eight": (1, 1),
-        "in_loop -> one": (8, 16),
+        "in_loop -> eight": 1,
+        "in_loop -> one": 8,
         "work": 8,
         "work -> inner": 8,
     },

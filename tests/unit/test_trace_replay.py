@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytest_instrcount.trace.assemble import replay
 from pytest_instrcount.trace.columns import Columns, Flag, RecognizedObject
 from pytest_instrcount.trace.fold import Folder
+from pytest_instrcount.trace.keys import BOOTSTRAPS
 from pytest_instrcount.trace.stream import (
     CLOSE,
     LEAVE,
@@ -71,6 +72,17 @@ def test_a_missed_exit_is_closed_with_its_caller() -> None:
     unfinished = Flag.UNFINISHED
     assert rows(columns) == [("f", -1, Flag(0)), ("g", 0, unfinished), ("h", 1, unfinished)]
     assert columns.stats.unfinished == 2
+
+
+def test_of_the_start_of_a_thread_run_alone_is_shown() -> None:
+    """CPython 3.14 has it called by the thread's context."""
+    run, context = code_named("run"), CFunction("_contextvars", "Context.run")
+    (inner,) = (each for each in BOOTSTRAPS if each.co_name == "_bootstrap_inner")
+    inside = (F, LEAVE, F, run, G, LEAVE, G, LEAVE, run)
+    shown = [("run", -1, Flag(0)), ("g", 0, Flag(0))]
+    assert rows(columns_of(inner, *inside, LEAVE, inner)) == shown
+    columns = columns_of(inner, C, LEAVE, C, context, *inside, LEAVE, context, LEAVE, inner)
+    assert rows(columns) == shown
 
 
 def test_an_exit_of_nothing_is_counted_and_ignored() -> None:
