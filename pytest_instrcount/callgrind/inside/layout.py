@@ -124,7 +124,8 @@ def _disturb_types(pick: random.Random) -> None:
 
 def _disturb_strings(pick: random.Random) -> None:
     """Have the tables of names and of modules filled to another degree: they are searched longer or shorter."""
-    named = f"name_{pick.randrange(10**9)}_{{}}".format
+    # longer than the names that `_part_names` leaves gaps for
+    named = f"{'name':_<{_NAMES[-1]}}_{pick.randrange(10**9)}_{{}}".format
     names = [*map(sys.intern, map(named, range(pick.randrange(200, 20_000))))]
     for name in names[: len(sys.modules)]:
         sys.modules[name] = sys
