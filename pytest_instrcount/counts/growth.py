@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import sub
 
-from pytest_instrcount.counts.denoised import Denoised
+from pytest_instrcount.counts.denoised import FINEST, Denoised
 from pytest_instrcount.counts.noise import ALL_KINDS, MEASURED
 from pytest_instrcount.counts.rules import rule_of
 
@@ -16,6 +16,8 @@ _CHANGED = Fraction(1, 1000)
 #: ... a kind that moved alike in so many layouts or more is believed, by so many standard errors and
 #: widths of its range: code that moves shifts noise a little, too, alike in all layouts.
 _FEWEST_PAIRS, _ERRORS, _SHIFT = 4, 3, Fraction(1, 2)
+#: So few instructions a call are no growth where they are less than `FINEST` of it.
+_FEW = Fraction(100)
 #: What a call cost in each layout, before and now.
 _Side = tuple[list[Fraction], list[Fraction]]
 
@@ -37,12 +39,16 @@ class Grown:
         return self.kept + self.noise
 
 
+_NOTHING = Grown(Fraction(0), {}, Fraction(0))
+
+
 def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown:
     """The growth per call, in as many layouts as the new side has.
 
     A kind of noise that stays within the range of the old layouts has not grown. One that leaves it, by
     more than a margin, has grown by the difference of the means, all of it. What more calls from
-    outside of noise cost is no noise: it is taken from the range first, and counts in any case.
+    outside of noise cost is no noise: it is taken from the range first, and counts in any case. A few
+    instructions of many are nothing: what pytest does between two calls moves a test by as much.
 
     Once that shows that the test changed, what else of its noise moved alike in every layout counts, within
     the range as well: or one half of a refactoring would be gated without the other.
@@ -66,7 +72,8 @@ def grown(old: Denoised, old_calls: int, new: Denoised, new_calls: int) -> Grown
     beyond, together = _grown_noise(sides, margins, margin, sure)
     noise = max(_sum(beyond.values()), together, key=abs)
     kinds = {kind: called[kind] + beyond[kind] for kind in names}
-    return Grown(kept, kinds, _sum(called.values()) + noise)
+    found = Grown(kept, kinds, _sum(called.values()) + noise)
+    return _NOTHING if abs(found.total) <= min(_FEW, FINEST * old.mean / old_calls) else found
 
 
 def _grown_noise(

@@ -58,13 +58,21 @@ def change(old: Denoised, *now: Profile) -> Fraction:
         pytest.param((profile(4000),), Fraction(3985, 2), id="beyond: all of it, from the mean"),
         pytest.param((profile(200),), Fraction(-3615, 2), id="beyond, below"),
         pytest.param((profile(4000), profile(2010)), 0, id="layouts that do not agree"),
-        pytest.param((profile(work=90_001),), 1, id="outside of noise"),
+        pytest.param((profile(work=90_011),), 11, id="outside of noise"),
+        pytest.param((profile(work=90_010),), 0, id="below 0.01 %, and few"),
         pytest.param((profile(work=90_500), profile(work=89_500)), 0, id="up and down"),
         pytest.param((profile(copying=2000),), 1000, id="a longer copy"),
     ],
 )
 def test_growth(now: tuple[Profile, ...], expected: Fraction | int) -> None:
     assert change(OLD, *now) == expected
+
+
+@pytest.mark.parametrize(("more", "growth"), [(100, 0), (-100, 0), (101, 101), (-101, -101)])
+def test_few_instructions_of_many_are_no_growth(more: int, growth: int) -> None:
+    """So many may be what pytest has thrown out of caches between two calls."""
+    old = baseline(*[profile(work=90_000_000)] * 4)
+    assert change(old, profile(work=90_000_000 + more)) == growth
 
 
 def test_more_calls_cost_what_such_calls_cost_in_this_test() -> None:
