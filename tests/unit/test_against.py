@@ -255,6 +255,7 @@ def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_work_tree_of_another_user(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container: git says what to do, and so is it told."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # where all may be trusted
     said = problem("against-git", find_repository, shop)
     assert f"fix: git config --global --add safe.directory {shop}" in said
 
