@@ -1,4 +1,4 @@
-"""The pictures of the docs: the page of a run in which one function of the examples got slower.
+"""The pictures of the docs: terminal and page of a run in which one function of the examples got slower.
 
     python benchmarks/pictures.py
 
@@ -7,28 +7,49 @@ Needs a Chromium on PATH and playwright (`pip install -e '.[page]'`). Writes doc
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from copied_examples import copy_examples
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
+from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME
+from rich.text import Text
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+WIDTH = 80
 SLOWER = ("counts[letter] += 1  #", "counts[letter] += len(letter)  #")
 TESTS = ("tests/test_workload.py", "tests/test_stdlib.py")
 
 
-def measure(folder: Path, *args: str) -> None:
-    """Run the tests; a regression is no error here."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS, *args]
-    done = subprocess.run(command, cwd=folder, check=False)
+def measure(folder: Path, *args: str) -> str:
+    """What pytest prints, in colours; a regression is no error here."""
+    command = [sys.executable, "-m", "pytest", "--color=yes", *TESTS, *args]
+    environment = {**os.environ, "COLUMNS": str(WIDTH)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode not in (0, 1):
-        sys.exit(done.returncode)
+        sys.exit(done.stdout)
+    return done.stdout
+
+
+def picture_terminal(browser: Browser, printed: str) -> None:
+    """The failure and the summary of a run, as a terminal shows them."""
+    lines = printed.splitlines()
+    first = next(number for number, line in enumerate(lines) if " FAILURES " in line)
+    console = Console(width=WIDTH, record=True, file=io.StringIO())
+    console.print(Text.from_ansi("\n".join(["$ pytest --instrcount", *lines[first:]])))
+    opened = browser.new_page(viewport={"width": 960, "height": 640})
+    opened.set_content(console.export_svg(title="", theme=SVG_EXPORT_THEME))
+    opened.locator("svg").screenshot(path=PICTURES / "terminal.png")
 
 
 def main() -> None:
@@ -40,10 +61,11 @@ def main() -> None:
     workload = folder / "workload.py"
     workload.write_text(workload.read_text().replace(*SLOWER))
     page = folder.parent / "page.html"
-    measure(folder, "--instrcount", f"--instrcount-report=html:{page}")
+    printed = measure(folder, "--instrcount", f"--instrcount-report=html:{page}")
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM)
+        picture_terminal(browser, printed)
         opened = browser.new_page(viewport={"width": 960, "height": 640})
         opened.goto(page.as_uri())
         opened.screenshot(path=PICTURES / "overview.png")
