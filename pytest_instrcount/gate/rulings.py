@@ -159,10 +159,8 @@ class Rulings:
             measurement, result = self._measurement(nodeid), self.results[nodeid]
             if len(measurement.layouts) != layouts or measurement.unsteady:
                 continue
-            if self._writes(result):
-                if not layouts:
-                    yield measurement
-            elif result.denoised_ir is not None and (not layouts or nodeid in self._close):
+            comparable = self._writes(result) or result.denoised_ir is not None
+            if nodeid in self._close if layouts else comparable:
                 yield measurement
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:

@@ -662,6 +662,20 @@ def test_more_layouts_are_measured_where_it_is_close(
     assert project.verdicts("--instrcount-max-delta=0.1%") == {"test_a": verdict}
 
 
+def test_an_update_does_not_store_what_differs_between_layouts(project: Project) -> None:
+    """Of four layouts all have grown, of nine one has not."""
+    project.write(ONE)
+    project.valgrind.again["test_a"] = [10_000, 10_010, 9_990, 10_000]
+    project.update()
+    project.valgrind.costs["test_a"] = 10_600
+    project.valgrind.again["test_a"] = [10_600, 10_100, 10_200, 10_300, *[10_000] * 5]
+    result = project.update()
+    result.stdout.fnmatch_lines(
+        ["instrcount: 0 baselines written: what is unchanged keeps its own"]
+    )
+    assert project.verdicts() == {"test_a": "unchanged"}
+
+
 def test_noise_that_has_grown_is_said(project: Project) -> None:
     """With -vv, by kind; a kind that stays within the range of the baseline's layouts has not grown."""
     project.write(ONE)
