@@ -25,9 +25,9 @@ from tabulate import tabulate
 from truth import KEPT
 
 import pytest_instrcount.counts.denoised as denoised
-from pytest_instrcount.counts.growth import grown
 from pytest_instrcount.counts.noise import find_noise
 from pytest_instrcount.counts.profile import Profile
+from pytest_instrcount.gate.compare import gate_layouts
 
 NUMBERS = (2, 3, 4, 5)
 MARGINS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1))
@@ -45,22 +45,21 @@ def read(folder: Path) -> Iterator[tuple[str, int, list[Profile]]]:
                 yield f"{side} {nodeid}", each["calls"], list(each["profiles"].values())
 
 
-def moves(
-    picked: Sequence[Profile], number: int, calls: int, margin: Fraction
-) -> tuple[Fraction, list[Fraction]]:
+def moves(picked: Sequence[Profile], number: int, calls: int) -> tuple[Fraction, list[Fraction]]:
     """What the first ``number`` layouts detect, and by how much the others seem to have moved."""
     noise = find_noise(picked[:number])
     old = denoised.denoise_layouts(picked[:number], noise)
     others, found = picked[number:], list[Fraction]()
     for stage in (*STAGES, len(others)):
         new = denoised.denoise_layouts(others[:stage], noise)
-        change = grown(old, calls, new, calls, margin)
-        found.append(change.total * calls / old.mean)
+        gated = gate_layouts(old, calls, new, calls)
+        found.append(gated.fraction or Fraction(0))
         if not found[-1]:
             break
-    every = tuple(map(sum, zip(*old.kinds.values()))) or (0,)
-    needed = max(every) - min(every) + old.margin(every, denoised.ALL_KINDS, margin)
-    return old.floor + needed / old.mean, found
+        if stage == STAGES[-1] and not gated.is_close:  # no more are measured
+            found.append(found[-1])
+            break
+    return old.detects, found
 
 
 def main() -> None:
@@ -73,12 +72,13 @@ def main() -> None:
     table = []
     for number in NUMBERS:
         for margin in MARGINS:
+            denoised._WIDTHS = margin
             seen, moved, largest = [], [0] * (len(STAGES) + 1), Fraction(0)
             for name, calls, profiles in records:
                 pick = random.Random(name)
                 for _ in range(options.picks):
                     picked = pick.sample(profiles, len(profiles))
-                    detects, found = moves(picked, number, calls, margin)
+                    detects, found = moves(picked, number, calls)
                     seen.append(detects)
                     for stage, move in enumerate(found):
                         moved[stage] += move != 0
