@@ -61,6 +61,16 @@ def terminal_width(reporter: pytest.TerminalReporter) -> int:
     return int(reporter._tw.fullwidth)
 
 
+def end_line(reporter: pytest.TerminalReporter) -> None:
+    """Begin a new line, if pytest's dots stand in this one.
+
+    The public ``ensure_newline`` forgets them once it was called: the file's name is not written again.
+    """
+    reporter.ensure_newline()
+    if reporter._tw.width_of_current_line:
+        reporter.line("")
+
+
 def renew_tmp_path_factory(config: pytest.Config, basetemp: str) -> None:
     """Have ``tmp_path`` begin afresh in ``basetemp``: its factory has been made with the configuration."""
     plain: Any = config

@@ -7,13 +7,14 @@ from time import monotonic
 
 import pytest
 
+from pytest_instrcount.config.compat import end_line
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.host.text import duration, escape_controls, several
 
 #: A line is written so often while something is awaited: a silent CI job looks like a hung one.
 _PULSE_SECONDS = 30.0
-#: How long all will take is told from what the tests of this first time took.
+#: How long all will take is told from the tests that were done in this time, after the first.
 _SAMPLE_SECONDS = 10.0
 #: What is stored is counted once, again, in other layouts, and by function.
 _PASSES_OF_UPDATE = 1 + (1 + OTHER_LAYOUTS) + 1
@@ -23,7 +24,7 @@ def say(config: pytest.Config, settings: Settings, line: str) -> None:
     """Write a line on the terminal, if there is one and the user wants to know."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None and settings.verbosity >= 0:
-        reporter.ensure_newline()
+        end_line(reporter)
         reporter.write_line(escape_controls(line))
         reporter.flush()  # a log in CI is a file: it would be shown at the end of the run
 
@@ -53,10 +54,13 @@ class Estimate:
         self._tests = several(tests, "test")
         self._size = tests * (_PASSES_OF_UPDATE if stored else 1)
         self._done = 0
-        self._start = monotonic()
+        self._start = 0.0
         say(f"instrcount: measuring {self._tests} under Valgrind, {jobs} at a time")
 
     def __call__(self) -> None:
+        if not self._start:  # until then Valgrind has started, too
+            self._start = monotonic()
+            return
         self._done += 1
         spent = monotonic() - self._start
         if self._size and spent >= _SAMPLE_SECONDS:

@@ -35,6 +35,22 @@ def test_fixture_info_knows_who_asks(pytester: pytest.Pytester) -> None:
     assert {"tmp_path", "tmp_path_factory"} <= set(info.name2fixturedefs)
 
 
+def test_a_line_between_dots(pytester: pytest.Pytester) -> None:
+    """Each begins at the left, also where the name of the file was not written again."""
+    pytester.makeconftest("""
+        from pytest_instrcount.config.compat import end_line
+
+        def pytest_runtest_setup(item):
+            reporter = item.config.pluginmanager.getplugin("terminalreporter")
+            end_line(reporter)
+            reporter.write_line("said")
+
+        pytest_runtest_teardown = pytest_runtest_setup
+    """)
+    pytester.makepyfile("def test_a(): pass\ndef test_b(): pass")
+    assert pytester.runpytest().outlines.count("said") == 4
+
+
 def test_a_failure_keeps_its_lines_where_a_letter_is_missing(pytestconfig: pytest.Config) -> None:
     """On a terminal of ASCII alone."""
     binary = io.BytesIO()

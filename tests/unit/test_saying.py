@@ -36,8 +36,9 @@ def test_estimate(
     monkeypatch.setattr(saying, "monotonic", lambda: now)
     lines: list[str] = []
     one_done = Estimate(lines.append, 49, 2, stored=stored)
+    now += 60.0  # Valgrind starts
     for _ in range(49):
-        now += seconds
         one_done()
+        now += seconds
     first = "instrcount: measuring 49 tests under Valgrind, 2 at a time"
     assert lines == [first, *([f"instrcount: {said}"] if said else [])]
