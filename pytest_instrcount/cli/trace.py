@@ -7,20 +7,19 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_instrcount.cli.run import FAILED, Said, print_anything, run_command
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.text import escape_controls
-from pytest_instrcount.trace.columns import Columns, Key, leave_out
+from pytest_instrcount.trace.columns import Columns
 from pytest_instrcount.trace.contexts import ContextTree, fold_libraries, merge
 from pytest_instrcount.trace.core import core_name
 from pytest_instrcount.trace.library import is_library
 from pytest_instrcount.trace.program import load_module, load_script, run_program
 from pytest_instrcount.trace.recorder import TraceOptions
-from pytest_instrcount.trace.text import matches, render, total_ns
+from pytest_instrcount.trace.text import render, total_ns
 from pytest_instrcount.trace.tracer import Tracer
 
 if TYPE_CHECKING:
@@ -85,15 +84,23 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         action="append",
         default=[],
-        help='keep functions like "app.db:*" alone; what others call is called by their callers '
-        "(repeatable)",
+        help='record functions like "app.db:*" alone, or of files like "src/*"; what others call is '
+        "called by their callers (repeatable)",
     )
     add(
         "--ignore",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="leave functions out; what they call is called by their callers (repeatable)",
+        help="do not record these; what they call is called by their callers (repeatable)",
+    )
+    add("--max-depth", metavar="N", type=_depth, default=0, help="record so many levels")
+    add(
+        "--min-duration",
+        metavar="TIME",
+        type=_nanoseconds,
+        default=0,
+        help='do not record calls that take less, like "10us", and call nothing that takes more',
     )
     add("--depth", metavar="N", type=_depth, help="show so many levels")
     add(
@@ -138,29 +145,28 @@ def _export(given: str) -> tuple[str, Path]:
 def _trace(chosen: argparse.Namespace) -> Said:
     load = load_module if chosen.module else load_script
     program = load(chosen.program)
-    options = TraceOptions("tree", chosen.c_calls, start_frames=0, max_events=_MOST_EVENTS)
+    options = TraceOptions(
+        "tree",
+        chosen.c_calls,
+        start_frames=0,
+        max_events=_MOST_EVENTS,
+        include=tuple(chosen.include),
+        ignore=tuple(chosen.ignore),
+        max_depth=chosen.max_depth,
+        min_ns=chosen.min_duration,
+    )
     tracer, exports = Tracer(options), Exports(chosen) if chosen.export else None
     pid = os.getpid()
     code = run_program(program, chosen.arguments, tracer)
     if os.getpid() != pid:  # a child by os.fork()
         return [], code
     print_anything()
-    columns = _chosen_rows(tracer.columns, chosen)
+    columns = tracer.columns
     lines = _tree_lines(columns, chosen)
     if exports is not None:
         lines += exports.write(columns)
         code = code or (FAILED if exports.failed else 0)
     return [escape_controls(line) for line in lines], code
-
-
-def _chosen_rows(columns: Columns, chosen: argparse.Namespace) -> Columns:
-    def is_left_out(key: Key) -> bool:
-        def is_one_of(patterns: Sequence[str]) -> bool:
-            return any(matches(key.name, each) for each in patterns)
-
-        return is_one_of(chosen.ignore) or bool(chosen.include and not is_one_of(chosen.include))
-
-    return leave_out(columns, is_left_out) if chosen.ignore or chosen.include else columns
 
 
 class Exports:

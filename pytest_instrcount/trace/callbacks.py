@@ -222,6 +222,15 @@ def thread_callbacks(
     return made | dict(zip(C_EVENTS, (c_enter, c_leave, c_raise)))
 
 
+def frame_of(code: CodeType) -> FrameType:
+    """The frame in which a callback of ours was called."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    assert frame is not None
+    return frame
+
+
 def watching(
     enter: Callable[..., object],
     watched: Mapping[int, object],
@@ -229,11 +238,10 @@ def watching(
     note: Callable[[object], None],
 ) -> Callable[[CodeType, int], None]:
     """``enter``, and before it the ``self`` of what is watched; only where something is."""
-    frame_of = sys._getframe
 
     def enter_watched(code: CodeType, offset: int) -> None:
         if id(code) in watched:
-            seen = see(frame_of(1))
+            seen = see(frame_of(code))
             if seen is not None:
                 note(seen)
         enter(code, offset)

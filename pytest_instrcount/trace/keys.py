@@ -74,7 +74,9 @@ class KeyTable:
         self._known: dict[Key, int] = {}
         self._pinned: list[object] = []
         self._prefixes = tuple(path_prefixes() if prefixes is None else prefixes)
-        self._modules: dict[str, str] | None = None
+        #: source file -> name of its module
+        self._modules: dict[str, str] = {}
+        self._looked_at: set[str] = set()
 
     def add(self, function: object) -> int:
         """The index of something new."""
@@ -112,7 +114,7 @@ class KeyTable:
         frozen = _FROZEN.fullmatch(code.co_filename)
         if frozen:
             return frozen[1]
-        found = self._module_files().get(code.co_filename)
+        found = self._module_in(code.co_filename)
         if found is not None:
             return found
         if file.startswith("<") or not file.endswith(".py"):
@@ -120,14 +122,15 @@ class KeyTable:
         name = re.sub(r"[/\\]", ".", file[: -len(".py")])
         return name.removesuffix(".__init__")
 
-    def _module_files(self) -> dict[str, str]:
-        """Source file -> name of the module; of several names the one that it calls itself."""
-        if self._modules is None:
-            made: dict[str, str] = {}
-            for name, module in sorted(sys.modules.items(), key=lambda item: str(item[0])):
-                names = getattr(module, "__dict__", {})
-                path = names.get("__file__")
-                if isinstance(path, str) and (path not in made or names.get("__name__") == name):
-                    made[path] = name
-            self._modules = made
-        return self._modules
+    def _module_in(self, path: str) -> str | None:
+        """The module of a source file; of several names the one that it calls itself."""
+        made = self._modules
+        if path not in made:
+            new = sys.modules.keys() - self._looked_at
+            self._looked_at |= new
+            for name in sorted(new, key=str):
+                names = getattr(sys.modules.get(name), "__dict__", {})
+                file = names.get("__file__")
+                if isinstance(file, str) and (file not in made or names.get("__name__") == name):
+                    made[file] = name
+        return made.get(path)

@@ -72,6 +72,8 @@ class Monitoring(Recorder):
         for name in (*PYTHON_EVENTS, *C_EVENTS):
             monitoring.register_callback(tool, getattr(monitoring.events, name), None)
         monitoring.free_tool_id(tool)
+        if self._filter.is_used:  # else what is disabled now would be so in the next trace
+            monitoring.restart_events()
 
     def _ask_for_thread(self) -> None:
         self._asking = True
@@ -99,6 +101,10 @@ class Monitoring(Recorder):
         if self._sightings.watched:
             callbacks["PY_START"] = watching(
                 callbacks["PY_START"], self._sightings.watched, self._sightings.see, self._note
+            )
+        if self._filter.is_used:
+            callbacks = self._filter.of_callbacks(
+                callbacks, self._functions.find, monitoring.DISABLE
             )
         self._register(callbacks)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_instrcount.trace.callbacks import C_EVENTS, PYTHON_EVENTS
 from pytest_instrcount.trace.core import load_core
-from pytest_instrcount.trace.monitoring import Monitoring
+from pytest_instrcount.trace.monitoring import Monitoring, monitoring
 from pytest_instrcount.trace.recorder import Recorder
 from pytest_instrcount.trace.setprofile import SetProfile
 from pytest_instrcount.trace.stream import Stream
@@ -32,6 +32,10 @@ class Native(Recorder):
             self._renew_lane,
             self._see,
             MethodType,
+            self._filter.judge if self._filter.is_used else None,
+            getattr(monitoring, "DISABLE", None),
+            self._filter.max_depth,
+            self._options.min_ns if self.timed else 0,
         )
         for each in self._sightings.watched.values():
             made.watch(each.code)

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.cfunctions import CFunctions
+from pytest_instrcount.trace.filters import Filter
 from pytest_instrcount.trace.identity import IdentityMap
 from pytest_instrcount.trace.own import is_own
 from pytest_instrcount.trace.recognize import Recognizer, Sightings
@@ -37,6 +38,13 @@ class TraceOptions:
     max_events: int = 2_000_000
     #: whose ``self`` is looked at; see ``recognize``
     recognizers: tuple[Recognizer, ...] = ()
+    #: patterns of functions to record alone, and to leave out; what they call is their caller's
+    include: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    #: how many levels of Python functions are recorded; 0: all
+    max_depth: int = 0
+    #: with a clock: calls that are shorter, and call nothing that is recorded, are left out
+    min_ns: int = 0
 
 
 class Recorder:
@@ -48,9 +56,12 @@ class Recorder:
     _active: Recorder | None = None
     _lock = threading.Lock()
 
-    def __init__(self, options: TraceOptions, fold: Callable[[Stream], None]) -> None:
+    def __init__(
+        self, options: TraceOptions, fold: Callable[[Stream], None], filter_: Filter
+    ) -> None:
         self._options = options
         self._fold = fold
+        self._filter = filter_
         self._clock: Callable[[], int] = time.perf_counter_ns
         self.timed = options.mode == "tree"
         self._functions = CFunctions()
@@ -174,6 +185,8 @@ class Recorder:
             numbers[greenlet.getcurrent()] = Switch(0)
         before = greenlet.gettrace()
         append = stream.append
+        swap_depth = self._filter.swap_depth if stream.lane is None else stream.lane.swap_depth
+        depths: IdentityMap[int] = IdentityMap()
         made = 0
 
         def switched(event: str, arguments: tuple[Any, Any]) -> None:
@@ -185,6 +198,8 @@ class Recorder:
                     made += 1
                     found = numbers[arguments[1]] = Switch(made)
                 append(found)
+                if self._filter.max_depth:
+                    depths[arguments[0]] = swap_depth(depths.get(arguments[1]) or 0)
             if before is not None:
                 before(event, arguments)
 

@@ -28,9 +28,13 @@ _EXIT_BITS: Final = int(Flag.YIELD | Flag.ERROR)
 class Rows:
     """The rows of one thread, made from its events; more events can follow."""
 
-    def __init__(self, table: KeyTable, *, clock: bool, unpaired: bool = False) -> None:
+    def __init__(
+        self, table: KeyTable, *, clock: bool, unpaired: bool = False, min_ns: int = 0
+    ) -> None:
         self._table = table
         self.clock = clock
+        #: shorter calls that call nothing are no rows
+        self.min_ns = min_ns
         #: is the exit of a builtin that was not entered a call of it? python/cpython#122029:
         #: of a bound method around a builtin sys.setprofile sees the exit only
         self.unpaired = unpaired
@@ -58,10 +62,10 @@ class Rows:
 
     def _feed(self, objs: list[object], times: array[int]) -> None:
         """The same without the core in C. One loop, for speed."""
-        index, clock = self._table.index, self.clock
+        index, clock, min_ns = self._table.index, self.clock, self.min_ns
         key, parent, flags = self.key.append, self.parent.append, self.flags.append
         start, end = self.start.append, self.end.append
-        ends, all_flags = self.end, self.flags
+        starts, ends, all_flags = self.start, self.end, self.flags
         stack, functions = self.current()
         rows, last, events = len(self.key), self.last, 0
         reading = iter(times)
@@ -122,10 +126,12 @@ class Rows:
                     ends[row] = last
                     if bits != LEAVING:
                         all_flags[row] |= bits & _EXIT_BITS
-                        # it called nothing, nor was there a switch meanwhile
-                        if bits & VOIDED and self.stretch <= row == rows - 1:
-                            self._drop_last()
-                            rows -= 1
+                    # was it none? it called nothing, nor was there a switch meanwhile
+                    if (
+                        bits & VOIDED or (min_ns and last - starts[row] < min_ns)
+                    ) and self.stretch <= row == rows - 1:
+                        self._drop_last()
+                        rows -= 1
             elif self.unpaired and kind is CFunction and stack[-1] >= _GROUND:
                 number = self._number(obj)
                 if number >= 0:

@@ -143,6 +143,8 @@ class SetProfile(Recorder):
             self._make_room(stream)
             ticks = repeat(None, self._pace)
 
+        if self._filter.is_used:
+            return self._filter.of_hook(hook, find)
         return hook
 
 

@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.assemble import replay
 from pytest_instrcount.trace.backends import choose_backend
-from pytest_instrcount.trace.columns import Columns
+from pytest_instrcount.trace.columns import Columns, leave_out
+from pytest_instrcount.trace.filters import Filter
 from pytest_instrcount.trace.fold import Folder
 from pytest_instrcount.trace.own import transparent
 from pytest_instrcount.trace.recorder import Recorder, TraceOptions
@@ -38,10 +39,16 @@ class Tracer:
         if self._recorder is not None:
             raise InstrcountError("tracer-order", "this trace was started before", "make a new one")
         backend = choose_backend(self.options.backend)
+        options, timed = self.options, self.options.mode == "tree"
         self._folder = Folder(
-            clock=self.options.mode == "tree", unpaired=backend.backend == "setprofile"
+            clock=timed,
+            unpaired=backend.backend == "setprofile",
+            min_ns=options.min_ns if timed else 0,
         )
-        recorder = backend(self.options, self._folder.fold)
+        self._filter = Filter(
+            self._folder.table, options.include, options.ignore, options.max_depth
+        )
+        recorder = backend(options, self._folder.fold, self._filter)
         recorder.install()
         self._recorder = recorder
 
@@ -63,7 +70,9 @@ class Tracer:
                     "leave that out of what is traced (the core in C traces past a RecursionError; "
                     "from Python 3.12 on, sys.monitoring does, and beside other profilers)",
                 )
-            self._columns = replay(self._recorder.recording(), self._folder)
+            columns = replay(self._recorder.recording(), self._folder)
+            later = self._filter.later
+            self._columns = leave_out(columns, later.__contains__) if later else columns
         return self._columns
 
     def watch_tasks(self) -> bool:

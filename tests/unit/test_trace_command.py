@@ -272,6 +272,11 @@ def test_filters(tmp_path: Path) -> None:
     assert said.splitlines()[-1].endswith(": 2")
     said, _ = run(tmp_path, "--least=10s", "script.py")
     assert lines(said) == []
+    for pattern in ("*/script.py", "script.py", "./", str(tmp_path)):
+        said, _ = run(tmp_path, f"--include={pattern}", "--max-depth=2", "script.py")
+        assert lines(said) == ["__main__.<module>  1", "  __main__.outer  1"]
+    said, _ = run(tmp_path, "--min-duration=10s", "script.py")
+    assert lines(said) == []
 
 
 @pytest.mark.parametrize(
@@ -283,6 +288,8 @@ def test_filters(tmp_path: Path) -> None:
         (["bad.py"], "[trace-program]\n  fix: "),
         (["--least=1", "script.py"], "is no time"),
         (["--depth=0", "script.py"], "is no number of levels"),
+        (["--max-depth=x", "script.py"], "is no number of levels"),
+        (["--min-duration=1", "script.py"], "is no time"),
         (["--export=png:x", "script.py"], "is not like"),
         (["--export=chrome:", "script.py"], "is not like"),
         ([], "required: PROGRAM"),

@@ -27,6 +27,11 @@ enum {
     RAW
 };
 #define KIND_BITS ((uintptr_t)7)
+#ifdef Py_LIMITED_API
+#define IS_ENTRY(kind) ((kind) < LEFT)
+#else
+#define IS_ENTRY(kind) ((kind) < VOIDED)
+#endif
 
 
 /* ---- tables: a pair of addresses -> an object ------------------------------------------------ */
@@ -123,11 +128,17 @@ typedef struct {
     PyObject *adopt;            /* opens a lane for the running thread, which has none */
     PyObject *renew;            /* lane whose chunk is full -> makes room if there is too much */
     PyObject *see;              /* the object of a watched code that was entered, or None */
+    int filters;                /* is any of the following given? */
+    PyObject *judge;            /* Filter.judge() of filters.py; or None */
+    PyObject *disable;          /* sys.monitoring.DISABLE */
+    long max_depth;             /* 0: none */
+    long min_ns;                /* 0: none */
     PyObject *lanes;            /* list: all lanes of this trace */
     PyTypeObject *lane_type;
     PyTypeObject *method_type;  /* types.MethodType */
     Table functions;            /* see find() */
     Table watched;              /* code objects, for see */
+    Table verdicts;             /* of judge */
 #ifndef Py_LIMITED_API
     PyObject *setprofile;       /* sys.setprofile */
     Table byte_codes;           /* code object -> bytes */
@@ -140,6 +151,7 @@ typedef struct {
     Chunk *first, *last;        /* there is always one, and it is never full */
     size_t capacity;            /* records of a chunk */
     size_t before;              /* records of all chunks but the last */
+    long depth;                 /* calls that are open, of those that are a level */
 } Lane;
 
 /* Of the module. */

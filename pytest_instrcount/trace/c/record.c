@@ -146,6 +146,18 @@ lane_enter_code(PyObject *self, PyObject *code)
     return lane_enter((Lane *)self, code, ENTERED) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+/* swap_depth(depth): of the greenlet that runs from here on; returns that of the one before. */
+static PyObject *
+lane_swap_depth(PyObject *self, PyObject *depth)
+{
+    PyObject *before = PyLong_FromLong(((Lane *)self)->depth);
+    ((Lane *)self)->depth = PyLong_AsLong(depth);
+    if (PyErr_Occurred()) {
+        Py_CLEAR(before);
+    }
+    return before;
+}
+
 static PyObject *
 lane_sizeof(PyObject *self, PyObject *Py_UNUSED(ignored))
 {
@@ -246,6 +258,94 @@ find(Core *core, PyObject *called, PyObject **function)
 }
 
 
+/* ---- filters --------------------------------------------------------------------------------- */
+
+/* What judge() says of a function, as in filters.py; it is asked once for each. -1 on error. */
+enum { COUNTED, LEFT_OUT, NO_LEVEL, LEAF };
+
+static long
+verdict_of(Core *core, PyObject *function)
+{
+    Slot *slot = table_find(&core->verdicts, (uintptr_t)function, 0);
+    if (slot != NULL) {
+        return slot->number;
+    }
+    Py_INCREF((PyObject *)core);
+    PyObject *answer = PyObject_CallFunctionObjArgs(core->judge, function, NULL);
+    long verdict = answer == NULL ? -1 : PyLong_AsLong(answer);
+    slot = verdict < 0 ? NULL : table_add(&core->verdicts, (uintptr_t)function, 0, NULL, function);
+    if (slot != NULL) {
+        slot->number = verdict;
+    }
+    Py_XDECREF(answer);
+    Py_DECREF((PyObject *)core);
+    return slot == NULL ? -1 : verdict;
+}
+
+/* Takes back the entry of a call that was short, and within which nothing was recorded. At the begin
+   of a chunk that is not known: rows.c leaves the others out. */
+static int
+take_back(Lane *lane, PyObject *function, int64_t now)
+{
+    Chunk *chunk = lane->last;
+    uintptr_t *record = chunk->records + chunk->used - 1;
+    if (chunk->used < 2 || (PyObject *)(*record & ~KIND_BITS) != function
+        || !IS_ENTRY(*record & KIND_BITS) || (record[-1] & KIND_BITS) == RAW
+        || now - chunk_times(lane, chunk)[chunk->used - 1] >= lane->core->min_ns) {
+        return 0;
+    }
+    chunk->used--;
+    Py_DECREF(function);
+    return 1;
+}
+
+/* Is an event recorded? 0: it is; 1: it is not; 2: none of this function is; -1 on error. */
+static int
+filter_event(Lane *lane, PyObject *function, unsigned kind, int64_t now)
+{
+    Core *core = lane->core;
+    long verdict = core->judge == Py_None ? NO_LEVEL : verdict_of(core, function);
+    if (verdict < 0 || verdict == LEFT_OUT) {
+        return verdict < 0 ? -1 : 2;
+    }
+    if (core->max_depth && verdict != NO_LEVEL) {
+        long level = lane->depth;
+        if (verdict == COUNTED) {
+            if (!IS_ENTRY(kind) && level > 0) {     /* else it was entered before the trace */
+                level--;
+            }
+            lane->depth = level + IS_ENTRY(kind);
+        }
+        if (level >= core->max_depth) {
+            return 1;
+        }
+    }
+    return core->min_ns && !IS_ENTRY(kind) ? take_back(lane, function, now) : 0;
+}
+
+/* A call is entered, or was left at a time. Returns 1 if no event of this function is recorded, and -1
+   on error. */
+static inline int
+lane_event(Lane *lane, PyObject *function, unsigned kind, int64_t now)
+{
+    Core *core = lane->core;
+    if (core->filters) {
+        int filtered = filter_event(lane, function, kind, now);
+        if (filtered) {
+            return filtered < 0 ? -1 : filtered == 2;
+        }
+    }
+    if (!IS_ENTRY(kind)) {
+        return lane_record(lane, function, kind, now);
+    }
+    if (kind == ENTERED && table_find(&core->watched, (uintptr_t)function, 0)
+        && record_seen(lane) < 0) {
+        return -1;
+    }
+    return lane_enter(lane, function, kind);
+}
+
+
 /* ---- sys.monitoring -------------------------------------------------------------------------- */
 
 #ifdef Py_LIMITED_API
@@ -280,46 +380,36 @@ has(Py_ssize_t count, Py_ssize_t needed)
     return count >= needed;
 }
 
+/* Returns sys.monitoring.DISABLE where no event of the function is wanted. */
 static inline PyObject *
-enter(PyObject *self, PyObject *function, unsigned kind, int entering)
+record(PyObject *self, PyObject *function, unsigned kind, int entering)
 {
-    Lane *lane = current_lane((Core *)self, entering);
-    if (lane == NULL || lane_enter(lane, function, kind) < 0) {
-        return NULL;
-    }
-    return Py_NewRef(Py_None);
+    Core *core = (Core *)self;
+    int64_t now = core->timed && !IS_ENTRY(kind) ? read_clock() : 0;
+    Lane *lane = current_lane(core, entering);
+    int unwanted = lane == NULL ? -1 : lane_event(lane, function, kind, now);
+    return unwanted < 0 ? NULL : Py_NewRef(unwanted ? core->disable : Py_None);
 }
 
+/* The same of an event that cannot be disabled, or not for one function. */
 static inline PyObject *
-leave(PyObject *self, PyObject *function, unsigned kind)
+record_always(PyObject *self, PyObject *function, unsigned kind, int entering)
 {
-    int64_t now = ((Core *)self)->timed ? read_clock() : 0;
-    Lane *lane = current_lane((Core *)self, 0);
-    if (lane == NULL || lane_record(lane, function, kind, now) < 0) {
-        return NULL;
-    }
-    return Py_NewRef(Py_None);
+    PyObject *done = record(self, function, kind, entering);
+    Py_XDECREF(done);
+    return done == NULL ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *
 py_start(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    if (!has(count, 1)) {
-        return NULL;
-    }
-    if (table_find(&((Core *)self)->watched, (uintptr_t)args[0], 0)) {
-        Lane *lane = current_lane((Core *)self, 1);
-        if (lane == NULL || record_seen(lane) < 0) {
-            return NULL;
-        }
-    }
-    return enter(self, args[0], ENTERED, 1);
+    return has(count, 1) ? record(self, args[0], ENTERED, 1) : NULL;
 }
 
 static PyObject *
 py_resume(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return has(count, 1) ? enter(self, args[0], RESUMED, 1) : NULL;
+    return has(count, 1) ? record(self, args[0], RESUMED, 1) : NULL;
 }
 
 static PyObject *
@@ -329,25 +419,25 @@ py_throw(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return NULL;
     }
     int closed = (PyObject *)Py_TYPE(args[2]) == PyExc_GeneratorExit;
-    return enter(self, args[0], closed ? CLOSED : THROWN, 1);
+    return record_always(self, args[0], closed ? CLOSED : THROWN, 1);
 }
 
 static PyObject *
 py_return(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return has(count, 1) ? leave(self, args[0], LEFT) : NULL;
+    return has(count, 1) ? record(self, args[0], LEFT, 0) : NULL;
 }
 
 static PyObject *
 py_yield(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return has(count, 1) ? leave(self, args[0], YIELDED) : NULL;
+    return has(count, 1) ? record(self, args[0], YIELDED, 0) : NULL;
 }
 
 static PyObject *
 py_unwind(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    return has(count, 1) ? leave(self, args[0], UNWOUND) : NULL;
+    return has(count, 1) ? record_always(self, args[0], UNWOUND, 0) : NULL;
 }
 
 /* Of calls only those of what is written in C are recorded here. */
@@ -361,7 +451,7 @@ c_event(PyObject *self, PyObject *const *args, Py_ssize_t count, unsigned kind)
     if (function == NULL) {
         return Py_NewRef(Py_None);
     }
-    return kind == ENTERED ? enter(self, function, kind, 0) : leave(self, function, kind);
+    return record_always(self, function, kind, 0);
 }
 
 static PyObject *
@@ -454,12 +544,7 @@ enter_frame(Lane *lane, PyFrameObject *frame, PyCodeObject *code)
     if (code->co_flags & GENERATORS) {
         kind = kind_by_code(lane->core, frame, code, 1, NULL);
     }
-    else if (table_find(&lane->core->watched, (uintptr_t)code, 0)) {
-        if (record_seen(lane) < 0) {
-            return -1;
-        }
-    }
-    return kind < 0 ? -1 : lane_enter(lane, (PyObject *)code, kind);
+    return kind < 0 ? -1 : lane_event(lane, (PyObject *)code, kind, 0);
 }
 
 static int
@@ -469,7 +554,7 @@ leave_frame(Lane *lane, PyFrameObject *frame, PyCodeObject *code, PyObject *valu
     if (value == NULL || code->co_flags & GENERATORS) {
         kind = kind_by_code(lane->core, frame, code, 0, value);
     }
-    return kind < 0 ? -1 : lane_record(lane, (PyObject *)code, kind, now);
+    return kind < 0 ? -1 : lane_event(lane, (PyObject *)code, kind, now);
 }
 
 static int hook(PyObject *self, PyFrameObject *frame, int what, PyObject *argument);
@@ -499,8 +584,9 @@ hook(PyObject *self, PyFrameObject *frame, int what, PyObject *argument)
     if (what == PyTrace_CALL || what == PyTrace_RETURN) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         Py_DECREF(code);        /* the frame keeps it */
-        return what == PyTrace_CALL ? enter_frame(lane, frame, code)
-                                    : leave_frame(lane, frame, code, argument, now);
+        int done = what == PyTrace_CALL ? enter_frame(lane, frame, code)
+                                        : leave_frame(lane, frame, code, argument, now);
+        return done < 0 ? -1 : 0;
     }
     if (argument == core->setprofile) {
         if (what == PyTrace_C_CALL && Py_AddPendingCall(restore, Py_NewRef(self)) < 0) {
@@ -512,10 +598,8 @@ hook(PyObject *self, PyFrameObject *frame, int what, PyObject *argument)
     if (core->describe == Py_None || find(core, argument, &function) < 0 || function == NULL) {
         return PyErr_Occurred() ? -1 : 0;
     }
-    if (what == PyTrace_C_CALL) {
-        return lane_record(lane, function, ENTERED, now);
-    }
-    return lane_record(lane, function, what == PyTrace_C_RETURN ? LEFT : UNWOUND, now);
+    unsigned kind = what == PyTrace_C_CALL ? ENTERED : what == PyTrace_C_RETURN ? LEFT : UNWOUND;
+    return lane_event(lane, function, kind, now) < 0 ? -1 : 0;
 }
 
 /* lane(frame, event, argument): as Python calls a profile function. */
@@ -585,6 +669,7 @@ core_lane(PyObject *self, PyObject *argument)
     lane->core = (Core *)Py_NewRef(self);
     lane->capacity = capacity;
     lane->before = 0;
+    lane->depth = 0;
     lane->first = lane->last = chunk_new(lane);
     PyObject_GC_Track(lane);
     if (lane->first == NULL || PyList_Append(core->lanes, (PyObject *)lane) < 0) {
@@ -611,6 +696,7 @@ core_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(core->adopt);
     Py_VISIT(core->renew);
     Py_VISIT(core->see);
+    Py_VISIT(core->judge);
     Py_VISIT(core->lanes);
     Py_VISIT(core->lane_type);
     Py_VISIT(Py_TYPE(self));
@@ -625,6 +711,7 @@ core_clear(PyObject *self)
     Py_CLEAR(core->adopt);
     Py_CLEAR(core->renew);
     Py_CLEAR(core->see);
+    Py_CLEAR(core->judge);
     Py_CLEAR(core->lanes);
     return 0;
 }
@@ -638,8 +725,10 @@ core_dealloc(PyObject *self)
     core_clear(self);
     Py_DECREF((PyObject *)core->lane_type);
     Py_DECREF((PyObject *)core->method_type);
+    Py_DECREF(core->disable);
     table_clear(&core->functions);
     table_clear(&core->watched);
+    table_clear(&core->verdicts);
 #ifndef Py_LIMITED_API
     Py_CLEAR(core->setprofile);
     table_clear(&core->byte_codes);
@@ -671,6 +760,7 @@ static PyType_Spec core_spec = {
 static PyMethodDef lane_methods[] = {
     {"append", lane_append, METH_O, NULL},
     {"enter", lane_enter_code, METH_O, NULL},
+    {"swap_depth", lane_swap_depth, METH_O, NULL},
     {"__sizeof__", lane_sizeof, METH_NOARGS, NULL},
     LANE_METHODS
     {NULL},
@@ -694,15 +784,16 @@ static PyType_Spec lane_spec = {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
-/* make(timed, describe, adopt, renew, see, method_type): a core. */
+/* make(timed, describe, adopt, renew, see, method_type[, judge, disable, max_depth, min_ns]): a core. */
 static PyObject *
 make(PyObject *module, PyObject *args)
 {
     State *state = PyModule_GetState(module);
     int timed;
-    PyObject *describe, *adopt, *renew, *see, *method_type;
-    if (!PyArg_ParseTuple(args, "pOOOOO:make", &timed, &describe, &adopt, &renew, &see,
-                          &method_type)) {
+    PyObject *describe, *adopt, *renew, *see, *method_type, *judge = Py_None, *disable = Py_None;
+    long max_depth = 0, min_ns = 0;
+    if (!PyArg_ParseTuple(args, "pOOOOO|OOll:make", &timed, &describe, &adopt, &renew, &see,
+                          &method_type, &judge, &disable, &max_depth, &min_ns)) {
         return NULL;
     }
     PyObject *lanes = PyList_New(0);
@@ -718,6 +809,11 @@ make(PyObject *module, PyObject *args)
     core->adopt = Py_NewRef(adopt);
     core->renew = Py_NewRef(renew);
     core->see = Py_NewRef(see);
+    core->filters = judge != Py_None || min_ns;
+    core->judge = Py_NewRef(judge);
+    core->disable = Py_NewRef(disable);
+    core->max_depth = max_depth;
+    core->min_ns = min_ns;
     core->lanes = lanes;
     core->lane_type = (PyTypeObject *)Py_NewRef((PyObject *)state->lane_type);
     core->method_type = (PyTypeObject *)Py_NewRef(method_type);

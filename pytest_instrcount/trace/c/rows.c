@@ -33,7 +33,7 @@ typedef struct {
     long *stack;
     PyObject **functions;       /* borrowed of the stream, or of the list */
     size_t depth, stack_room;
-    long clock, unpaired;       /* as in Rows, and so are: */
+    long clock, unpaired, min_ns;   /* as in Rows, and so are: */
     long stretch, last, events, unmatched, unfinished;
     long bits;                  /* of marks so far */
     PyObject *seen;             /* borrowed of the stream: what the next call was seen with */
@@ -309,7 +309,9 @@ feed_object(Feed *feed, PyObject *object, int64_t now)
         long row = feed->stack[--feed->depth];
         if (row >= 0) {
             end_row(feed, (size_t)row, feed->last, bits & EXIT_BITS);
-            if (bits & VOID_CALL && feed->stretch <= row && (size_t)row == rows - 1) {
+            if ((size_t)row == rows - 1 && (size_t)row >= feed->before && feed->stretch <= row
+                && (bits & VOID_CALL
+                    || feed->last - feed->made[row - feed->before].start < feed->min_ns)) {
                 feed->count--;
                 return forget_seen(feed, row);
             }
@@ -417,6 +419,7 @@ feed_all(Feed *feed, PyObject *objs, const Py_buffer *times, PyObject *lane)
     feed->before = (size_t)feed->ends.len / sizeof(int64_t);
     if (get_number(rows, "clock", &feed->clock) < 0
         || get_number(rows, "unpaired", &feed->unpaired) < 0
+        || get_number(rows, "min_ns", &feed->min_ns) < 0
         || get_number(rows, "stretch", &feed->stretch) < 0
         || get_number(rows, "last", &feed->last) < 0
         || get_number(rows, "events", &feed->events) < 0
