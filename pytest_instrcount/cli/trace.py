@@ -80,6 +80,13 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     add("--all", action="store_true", help="show what libraries call, too, and the shortest lines")
     add("--c-calls", action="store_true", help="trace builtin functions and methods, too")
     add(
+        "--arguments",
+        action="store_true",
+        dest="with_arguments",
+        help="record what Python functions are called with, for files of chrome and json",
+    )
+    add("--returns", action="store_true", help="record what they return, too")
+    add(
         "--include",
         metavar="PATTERN",
         action="append",
@@ -145,15 +152,18 @@ def _export(given: str) -> tuple[str, Path]:
 def _trace(chosen: argparse.Namespace) -> Said:
     load = load_module if chosen.module else load_script
     program = load(chosen.program)
+    values = chosen.with_arguments or chosen.returns
     options = TraceOptions(
         "tree",
         chosen.c_calls,
         start_frames=0,
-        max_events=_MOST_EVENTS,
+        max_events=_MOST_EVENTS // (4 if values else 1),
         include=tuple(chosen.include),
         ignore=tuple(chosen.ignore),
         max_depth=chosen.max_depth,
         min_ns=chosen.min_duration,
+        arguments=chosen.with_arguments,
+        returns=chosen.returns,
     )
     tracer, exports = Tracer(options), Exports(chosen) if chosen.export else None
     pid = os.getpid()
@@ -162,7 +172,8 @@ def _trace(chosen: argparse.Namespace) -> Said:
         return [], code
     print_anything()
     columns = tracer.columns
-    lines = _tree_lines(columns, chosen)
+    core = "python" if values else core_name(columns.stats.backend)
+    lines = _tree_lines(columns, chosen, core)
     if exports is not None:
         lines += exports.write(columns)
         code = code or (FAILED if exports.failed else 0)
@@ -203,7 +214,7 @@ class Exports:
         return lines
 
 
-def _tree_lines(columns: Columns, chosen: argparse.Namespace) -> list[str]:
+def _tree_lines(columns: Columns, chosen: argparse.Namespace, core: str) -> list[str]:
     whole = tree = merge(columns)
     if not chosen.all:
         package = chosen.program.partition(".")[0] if chosen.module else "__main__"
@@ -222,7 +233,7 @@ def _tree_lines(columns: Columns, chosen: argparse.Namespace) -> list[str]:
     width = min(80, shutil.get_terminal_size().columns)
     calls, left_out = sum(node.calls for node in whole.nodes), len(tree.nodes) - len(shown)
     lines = [
-        f"{calls:,} calls in {total / 1e6:,.3f} ms ({stats.backend}, core: {core_name(stats.backend)})",
+        f"{calls:,} calls in {total / 1e6:,.3f} ms ({stats.backend}, core: {core})",
         *render(tree, only=shown, total=total, width=width).splitlines(),
     ]
     if left_out:

@@ -41,6 +41,7 @@ class _Assembly:
         self._made = Columns(key=array("i"), parent=array("i"), flags=array("H"), thread=array("i"))
         self._objects: dict[int, RecognizedObject] = {}
         self._tasks: dict[int, Task] = {}
+        self._values: dict[int, str] = {}
         self._folded: dict[int, Folded] = {}
         self._threads: list[Thread] = []
         self._open = 0
@@ -66,6 +67,7 @@ class _Assembly:
             threads=tuple(self._threads),
             objects=self._objects,
             tasks=self._tasks,
+            values=self._values,
             folded=self._folded,
             clock=recording.clock,
             stats=ReplayStats(
@@ -100,6 +102,7 @@ class _Assembly:
                 numbers[greenlet] = self._add_thread(stream, greenlet)
             if following > first:
                 self._made.thread.extend(array("i", [numbers[greenlet]]) * (following - first))
+        self._values.update(zip(map(base.__add__, rows.values), rows.values.values()))
         for row, seen in rows.objects.items():
             if isinstance(seen, Task):
                 self._tasks[row + base] = seen

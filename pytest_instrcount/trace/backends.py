@@ -13,8 +13,10 @@ from pytest_instrcount.trace.recorder import Recorder
 from pytest_instrcount.trace.setprofile import SetProfile
 
 
-def choose_backend(name: str = "auto") -> type[Recorder]:
+def choose_backend(name: str = "auto", *, native: bool = True) -> type[Recorder]:
     """The backend of this name; "auto" is ``sys.monitoring`` where Python has it (3.12+).
+
+    ``native``: may it be the core in C?
 
     Raises InstrcountError ``tracer-backend`` if this Python does not have it, and
     ``tracer-free-threaded`` where to trace all threads is not safe.
@@ -30,14 +32,14 @@ def choose_backend(name: str = "auto") -> type[Recorder]:
         )
     check_backend(name)
     if name == "setprofile" or (name == "auto" and sys.version_info < (3, 12)):
-        return NativeSetProfile if load_core("setprofile") else SetProfile
+        return NativeSetProfile if native and load_core("setprofile") else SetProfile
     if sys.version_info < (3, 12):
         raise InstrcountError(
             "tracer-backend",
             f"sys.monitoring is in Python 3.12 and later; this is {sys.version.split()[0]}",
             'backend="auto", or for tests pytest --instrcount-trace-backend=auto',
         )
-    return NativeMonitoring if load_core("monitoring") else Monitoring
+    return NativeMonitoring if native and load_core("monitoring") else Monitoring
 
 
 def check_backend(name: object) -> None:

@@ -242,6 +242,8 @@ class Columns(CountedRows):
     objects: Mapping[int, RecognizedObject] = field(default_factory=dict)
     #: row of the event loop -> the task whose step it is
     tasks: Mapping[int, Task] = field(default_factory=dict)
+    #: row -> its arguments and what it returned: "n=3 -> 9"
+    values: Mapping[int, str] = field(default_factory=dict)
 
     def ns(self, row: int) -> int:
         """Inclusive nanoseconds; 0 without a clock."""

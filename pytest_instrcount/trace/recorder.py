@@ -45,6 +45,9 @@ class TraceOptions:
     max_depth: int = 0
     #: with a clock: calls that are shorter, and call nothing that is recorded, are left out
     min_ns: int = 0
+    #: Python functions' arguments, and what they return, as text; by the core in Python only
+    arguments: bool = False
+    returns: bool = False
 
 
 class Recorder:

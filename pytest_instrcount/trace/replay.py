@@ -29,9 +29,17 @@ class Rows:
     """The rows of one thread, made from its events; more events can follow."""
 
     def __init__(
-        self, table: KeyTable, *, clock: bool, unpaired: bool = False, min_ns: int = 0
+        self,
+        table: KeyTable,
+        *,
+        clock: bool,
+        unpaired: bool = False,
+        min_ns: int = 0,
+        native: bool = True,
     ) -> None:
         self._table = table
+        # of arguments and values the core in C knows nothing
+        self._native = native
         self.clock = clock
         #: shorter calls that call nothing are no rows
         self.min_ns = min_ns
@@ -42,6 +50,8 @@ class Rows:
         self.start, self.end = array("q"), array("q")
         self.flags = array("H")
         self.objects: dict[int, RecognizedObject] = {}
+        #: row -> its arguments, and what it returned
+        self.values: dict[int, str] = {}
         #: (first row, greenlet) of each stretch that runs in one greenlet
         self.greenlets: list[tuple[int, int]] = [(0, 0)]
         self.events = self.unmatched_exits = self.unfinished = 0
@@ -52,7 +62,7 @@ class Rows:
 
     def feed(self, stream: Stream) -> None:
         """Take in the events of a stream, in their order; it has none then."""
-        native = load_native()
+        native = load_native() if self._native else None
         if native is None:
             self._feed(stream.objs, stream.times)
         else:
@@ -70,6 +80,7 @@ class Rows:
         rows, last, events = len(self.key), self.last, 0
         reading = iter(times)
         bits = 0
+        told = -1
         seen: RecognizedObject | None = None
         for obj in objs:
             kind = type(obj)
@@ -79,10 +90,14 @@ class Rows:
             if kind is not CodeType and kind is not CFunction:
                 if kind is Switch:
                     stack, functions = self.switch(obj.greenlet, rows)  # type: ignore[attr-defined]
+                elif isinstance(obj, str):
+                    if told >= 0:
+                        self.values[told] = self.values.get(told, "") + obj
                 elif isinstance(obj, RecognizedObject):
                     seen = obj
                 continue
             events += 1
+            told = -1
             if clock:
                 now = next(reading, 0)
                 if now < 0:
@@ -118,10 +133,11 @@ class Rows:
                     seen = None
                 stack.append(rows)
                 functions.append(obj)
+                told = rows
                 rows += 1
             elif functions[-1] is obj or self._unwind(stack, functions, obj, last):
                 functions.pop()
-                row = stack.pop()
+                told = row = stack.pop()
                 if row >= 0:
                     ends[row] = last
                     if bits != LEAVING:
@@ -132,6 +148,7 @@ class Rows:
                     ) and self.stretch <= row == rows - 1:
                         self._drop_last()
                         rows -= 1
+                        told = -1
             elif self.unpaired and kind is CFunction and stack[-1] >= _GROUND:
                 number = self._number(obj)
                 if number >= 0:
@@ -209,6 +226,7 @@ class Rows:
         for column in (self.key, self.parent, self.start, self.end, self.flags):
             column.pop()
         self.objects.pop(len(self.key), None)
+        self.values.pop(len(self.key), None)
 
     def keep_open(self) -> None:
         """Forget all rows but those that are open; they become the first ones, in their order."""
@@ -220,6 +238,7 @@ class Rows:
             column[:] = array(column.typecode, [column[row] for row in kept])
         self.parent[:] = array("i", parents)
         self.objects = {place[row]: each for row, each in self.objects.items() if row in place}
+        self.values = {place[row]: each for row, each in self.values.items() if row in place}
         self.greenlets = [(0, self._greenlet)]
         for stack, _ in self._stacks.values():
             stack[:] = [_moved(value, place) for value in stack]

@@ -19,6 +19,7 @@ from typing import Any, Final
 from pytest_instrcount.trace.keys import BOOTSTRAPS
 from pytest_instrcount.trace.recorder import GENERATORS, Recorder, describe
 from pytest_instrcount.trace.stream import LEAVE, RESUME, THROW, UNWIND, VOID, YIELD, Mark
+from pytest_instrcount.trace.values import telling_hook
 
 _RETURNS: Final = {dis.opmap["RETURN_VALUE"], dis.opmap.get("RETURN_CONST", -1)}
 _YIELD: Final = dis.opmap["YIELD_VALUE"]
@@ -143,9 +144,11 @@ class SetProfile(Recorder):
             self._make_room(stream)
             ticks = repeat(None, self._pace)
 
-        if self._filter.is_used:
-            return self._filter.of_hook(hook, find)
-        return hook
+        told: Hook = hook
+        arguments, returns = self._options.arguments, self._options.returns
+        if arguments or returns:
+            told = telling_hook(hook, objs, arguments=arguments, returns=returns)
+        return self._filter.of_hook(told, find) if self._filter.is_used else told
 
 
 class _Instructions:

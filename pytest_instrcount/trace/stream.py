@@ -2,11 +2,12 @@
 
 The grammar of ``Stream.objs``, one record after the other:
 
-    record := mark* function | Switch
+    record := mark* function text? | Switch
     function := code object | CFunction
     mark   := START_FRAME RESUME THROW CLOSE      (behind it: an enter)
             | LEAVE YIELD UNWIND VOID             (behind it: an exit)
             | RecognizedObject                    (behind it: an enter)
+    text   := str: the arguments of an enter, or the value of an exit
 
 ``Stream.times`` has one reading for each function, none for marks: ``t`` for an enter, ``-t`` for an
 exit. Without a clock it is empty, and each exit has its mark. An exit names what is left, so that

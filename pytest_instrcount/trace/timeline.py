@@ -85,7 +85,7 @@ class Detail:
     input_shapes: tuple[tuple[int, ...], ...] = ()
     #: bytes that were allocated and not freed within, or None: not measured
     memory: int | None = None
-    #: the text that was given along with the range's name
+    #: the text that was given along with the range's name; of a call arguments and value
     args: str = ""
     #: class of the recognised object and which of its class: "Linear #2"
     module: str = ""

@@ -38,12 +38,14 @@ class Tracer:
         """Begin; raises InstrcountError ``tracer-busy`` if another profiler or trace is active."""
         if self._recorder is not None:
             raise InstrcountError("tracer-order", "this trace was started before", "make a new one")
-        backend = choose_backend(self.options.backend)
         options, timed = self.options, self.options.mode == "tree"
+        native = not (options.arguments or options.returns)
+        backend = choose_backend(options.backend, native=native)
         self._folder = Folder(
             clock=timed,
             unpaired=backend.backend == "setprofile",
             min_ns=options.min_ns if timed else 0,
+            native=native,
         )
         self._filter = Filter(
             self._folder.table, options.include, options.ignore, options.max_depth

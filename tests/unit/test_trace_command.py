@@ -259,6 +259,19 @@ def test_asyncio(core: str, tmp_path: Path) -> None:
     assert set(on) <= {profile["name"] for profile in document["profiles"]}
 
 
+def test_arguments(tmp_path: Path) -> None:
+    """By the core in Python, which the first line says."""
+    write(tmp_path, SCRIPT)
+    asked = "--arguments", "--returns", "--export=chrome:a"
+    said, _ = run(tmp_path, *asked, "script.py")
+    assert "core: python)" in said
+    found = [
+        (event["name"], event.get("args", {}).get("args"))
+        for event in json.loads((tmp_path / "a").read_text())["traceEvents"]
+    ]
+    assert ("__main__.leaf", "n=2 -> 2") in found
+
+
 def test_filters(tmp_path: Path) -> None:
     """What is left out is left out of files, too; its calls are its caller's."""
     write(tmp_path, CALLS)
@@ -350,7 +363,7 @@ def test_of_too_many_calls_the_sums_are_shown() -> None:
     _, columns = trace_call(options, body)
     assert columns.stats.truncated
     chosen = argparse.Namespace(all=True, module=False, depth=None, least=0)
-    first, second, *_ = _tree_lines(columns, chosen)
+    first, second, *_ = _tree_lines(columns, chosen, "c")
     assert first.startswith("2,001 calls in ")
     assert first.split()[3] == second.split()[0]
     assert "  100.0 %" in second

@@ -87,8 +87,13 @@ def of_columns(columns: Columns, recorded: Recorded) -> Timeline:
         track=columns.thread,
         flags=column(map(_WITHOUT_FINALIZER.__and__, columns.flags)),
         details={
-            row: Detail(module=printable(f"{found.cls} #{found.number}"))
-            for row, found in objects.items()
+            row: Detail(
+                args=printable(columns.values.get(row, "").strip()),
+                module=printable(f"{objects[row].cls} #{objects[row].number}")
+                if row in objects
+                else "",
+            )
+            for row in {**objects, **columns.values}
         },
         folded=columns.folded,
         tasks=columns.tasks,
