@@ -5,46 +5,26 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_instrcount.cli.run import FAILED, Said, print_anything, run_command
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.cli.traced import FORMATS, Exports, trace_options, tree_lines
 from pytest_instrcount.host.text import escape_controls
-from pytest_instrcount.trace.columns import Columns
-from pytest_instrcount.trace.contexts import ContextTree, fold_libraries, merge
-from pytest_instrcount.trace.core import core_name
-from pytest_instrcount.trace.library import is_library
+from pytest_instrcount.trace.filters import absolute
 from pytest_instrcount.trace.program import load_module, load_script, run_program
-from pytest_instrcount.trace.recorder import TraceOptions
-from pytest_instrcount.trace.text import render, total_ns
 from pytest_instrcount.trace.tracer import Tracer
 
 if TYPE_CHECKING:
     from pytest_instrcount.cli.doctor.command import Commands
 
-#: format -> method of an `Exporter`
-FORMATS = {
-    "chrome": "export_chrome_trace",
-    "speedscope": "export_speedscope",
-    "collapsed": "export_collapsed",
-    "pstats": "export_pstats",
-    "json": "export_json",
-}
-#: those that ``--least`` and ``--depth`` hold for
-_BOUNDED = ("chrome", "speedscope")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-#: Lines of less than this share of the whole are left out, unless another bound is given.
-_LEAST_SHARE = 1_000
-#: Some 300 MB; a program that makes more gets a tree of exact sums, and no timeline.
-_MOST_EVENTS = 10_000_000
 
 _DESCRIPTION = (
     "Run a script or a module as python would, and print the tree of what it calls, with times: your "
     "code, and what it calls of libraries. Exit code: that of the program; 2 if it cannot be run, or "
-    "a file cannot be written. Child processes are not traced."
+    "a file cannot be written."
 )
 
 
@@ -83,12 +63,14 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         "--arguments",
         action="store_true",
         dest="with_arguments",
-        help="record what Python functions are called with, for files of chrome and json",
+        help="record what Python functions are called with, for files of chrome and json; by the "
+        "core in Python",
     )
     add("--returns", action="store_true", help="record what they return, too")
     add(
         "--include",
         metavar="PATTERN",
+        type=absolute,
         action="append",
         default=[],
         help='record functions like "app.db:*" alone, or of files like "src/*"; what others call is '
@@ -97,6 +79,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     add(
         "--ignore",
         metavar="PATTERN",
+        type=absolute,
         action="append",
         default=[],
         help="do not record these; what they call is called by their callers (repeatable)",
@@ -109,6 +92,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         default=0,
         help='do not record calls that take less, like "10us", and call nothing that takes more',
     )
+    add("--children", action="store_true", help="trace child processes, too: each has a tree")
     add("--depth", metavar="N", type=_depth, help="show so many levels")
     add(
         "--least",
@@ -152,99 +136,24 @@ def _export(given: str) -> tuple[str, Path]:
 def _trace(chosen: argparse.Namespace) -> Said:
     load = load_module if chosen.module else load_script
     program = load(chosen.program)
-    values = chosen.with_arguments or chosen.returns
-    options = TraceOptions(
-        "tree",
-        chosen.c_calls,
-        start_frames=0,
-        max_events=_MOST_EVENTS // (4 if values else 1),
-        include=tuple(chosen.include),
-        ignore=tuple(chosen.ignore),
-        max_depth=chosen.max_depth,
-        min_ns=chosen.min_duration,
-        arguments=chosen.with_arguments,
-        returns=chosen.returns,
-    )
-    tracer, exports = Tracer(options), Exports(chosen) if chosen.export else None
-    pid = os.getpid()
-    code = run_program(program, chosen.arguments, tracer)
+    tracer, exports = Tracer(trace_options(chosen)), Exports(chosen) if chosen.export else None
+    pid, children = os.getpid(), None
+    if chosen.children:
+        from pytest_instrcount.cli.children import Children
+
+        children = Children.in_main(chosen)
+        children.watch(tracer, exports)
+    code = run_program(program, chosen.arguments, tracer, to_the_end=chosen.children)
     if os.getpid() != pid:  # a child by os.fork()
+        if children is not None:
+            children.finish()
         return [], code
     print_anything()
-    columns = tracer.columns
-    core = "python" if values else core_name(columns.stats.backend)
-    lines = _tree_lines(columns, chosen, core)
+    lines = tree_lines(tracer.columns, chosen)
+    timelines = [] if exports is None else [exports.timeline(tracer.columns)]
+    if children is not None:
+        timelines += children.collect(lines)
     if exports is not None:
-        lines += exports.write(columns)
+        lines += exports.write(timelines)
         code = code or (FAILED if exports.failed else 0)
     return [escape_controls(line) for line in lines], code
-
-
-class Exports:
-    """The files that were asked for, with the ranges of the program; made before it runs."""
-
-    def __init__(self, chosen: argparse.Namespace) -> None:
-        from pytest_instrcount.trace.ranges.session import Session
-
-        self._chosen = chosen
-        self.failed = False
-        self._session = Session()
-        self._session.begin()
-
-    def write(self, columns: Columns) -> list[str]:
-        """Write them; returns a line for each."""
-        from pytest_instrcount.trace.events.build import build_timeline
-        from pytest_instrcount.trace.events.event_list import EventList
-        from pytest_instrcount.trace.timeline import Recorded
-
-        recorded = Recorded(stack=True, modules=True)
-        events = EventList(build_timeline(columns, self._session.stop(), recorded))
-        least, depth = self._chosen.least, self._chosen.depth
-        bounds = {"min_duration": None if least is None else least / 1e9, "max_depth": depth}
-        lines = []
-        for name, path in self._chosen.export:
-            try:
-                export = getattr(events, FORMATS[name])
-                export(path, **(bounds if name in _BOUNDED else {}))
-            except InstrcountError as error:
-                lines.append(str(error))
-                self.failed = True
-            else:
-                lines.append(f"wrote {path}")
-        return lines
-
-
-def _tree_lines(columns: Columns, chosen: argparse.Namespace, core: str) -> list[str]:
-    whole = tree = merge(columns)
-    if not chosen.all:
-        package = chosen.program.partition(".")[0] if chosen.module else "__main__"
-        own = ("__main__", package)
-        tree = fold_libraries(
-            whole, lambda name: name.split(".")[0] not in own and is_library(name)
-        )
-    stats = columns.stats
-    # what threads took while the main one waited is in it; of folded rows only sums are known
-    whole_ns = max(columns.end, default=0) - min(columns.start, default=0)
-    total = total_ns(whole) if stats.truncated else whole_ns
-    least = chosen.least
-    if least is None:
-        least = 0 if chosen.all else total // _LEAST_SHARE
-    shown = _shown(tree, least, chosen.depth or len(tree.nodes))
-    width = min(80, shutil.get_terminal_size().columns)
-    calls, left_out = sum(node.calls for node in whole.nodes), len(tree.nodes) - len(shown)
-    lines = [
-        f"{calls:,} calls in {total / 1e6:,.3f} ms ({stats.backend}, core: {core})",
-        *render(tree, only=shown, total=total, width=width).splitlines(),
-    ]
-    if left_out:
-        lines.append(f"left out, deeper or below {least / 1e6:.3f} ms: {left_out}")
-    return lines
-
-
-def _shown(tree: ContextTree, least: int, depth: int) -> set[int]:
-    """Contexts that took so long, at most so deep, in callers that are shown."""
-    depths = {-1: 0, -2: 0}
-    for number, node in enumerate(tree.nodes):
-        if node.parent in depths and node.ns >= least and depths[node.parent] < depth:
-            depths[number] = depths[node.parent] + 1
-    return {number for number in depths if number >= 0}

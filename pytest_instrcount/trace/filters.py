@@ -24,8 +24,21 @@ _ENTRIES: Final = ("PY_START", "PY_RESUME", "PY_THROW", "CALL")
 _ALWAYS: Final = (*C_EVENTS, "PY_UNWIND", "PY_THROW")
 
 
+def _is_path(pattern: str) -> bool:
+    return "/" in pattern or pattern.endswith(".py")
+
+
+def absolute(pattern: str) -> str:
+    """A pattern of files from the current folder on, wherever it is used; others as they are.
+
+    >>> absolute("json.*"), absolute("*/db.py"), absolute("/x/../y")
+    ('json.*', '*/db.py', '/y')
+    """
+    return os.path.abspath(pattern) if _is_path(pattern) and pattern[0] != "*" else pattern
+
+
 class Patterns:
-    """Patterns of names like "json.*"; those of files have a "/", or end in ".py".
+    """Patterns of names like "json.*"; those of files, which are absolute, have a "/", or end in ".py".
 
     >>> patterns = Patterns(["json.*", "*/shop/"])
     >>> [patterns.match(Key("python", "a", "f"), path) for path in ("/x/a.py", "/x/shop/a.py")]
@@ -36,11 +49,11 @@ class Patterns:
         self._names: list[str] = []
         self._paths: list[str] = []
         for each in patterns:
-            if "/" not in each and not each.endswith(".py"):
+            if _is_path(each):
+                path = each.rstrip("/")
+                self._paths += [path, f"{path}/*"]
+            else:
                 self._names.append(each)
-                continue
-            path = each.rstrip("/") if each.startswith("*") else os.path.abspath(each)
-            self._paths += [path, f"{path}/*"]
 
     def match(self, key: Key, path: str) -> bool:
         """True if one matches the name, or the path of the source file."""
@@ -74,7 +87,8 @@ class Filter:
             number = self._table.add(function)
         if number < 0:
             return NO_LEVEL
-        key, path = self._table.keys[number], getattr(function, "co_filename", "")
+        # a script's is as it was given: "/home/app/../two.py"
+        key, path = self._table.keys[number], os.path.normpath(getattr(function, "co_filename", ""))
         if self._ignore.match(key, path) or (
             self._include is not None and not self._include.match(key, path)
         ):

@@ -127,10 +127,12 @@ class KeyTable:
         made = self._modules
         if path not in made:
             new = sys.modules.keys() - self._looked_at
-            self._looked_at |= new
+            self._looked_at |= new - {
+                "__main__"
+            }  # it may get its file later, and lose it at the end
             for name in sorted(new, key=str):
                 names = getattr(sys.modules.get(name), "__dict__", {})
-                file = names.get("__file__")
+                file = names.get("__file__") or getattr(names.get("__loader__"), "path", None)
                 if isinstance(file, str) and (file not in made or names.get("__name__") == name):
                     made[file] = name
         return made.get(path)

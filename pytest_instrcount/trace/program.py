@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import importlib.util
 import os
@@ -74,15 +75,21 @@ def _cannot_run(what: str, why: object, fix: str) -> InstrcountError:
 
 
 @transparent
-def run_program(program: Program, arguments: Sequence[str], tracer: Tracer) -> int:
-    """Run it, and the threads that Python waits for, under the tracer; returns its exit code."""
+def run_program(
+    program: Program, arguments: Sequence[str], tracer: Tracer, *, to_the_end: bool = False
+) -> int:
+    """Run it, and the threads that Python waits for, under the tracer; returns its exit code.
+
+    ``to_the_end``: with the functions of ``atexit``; one of them ends what multiprocessing started.
+    """
     sys.modules["__main__"] = program.module
     sys.argv = [program.path, *arguments]
     # not exec(): with builtins traced, what our frames call of them is ours
     body = FunctionType(program.code, vars(program.module))
     code = 0
-    with tracer, _Finder(tracer):
-        for part in (body, _wait_for_threads):
+    at_end = (_run_exit_functions,) if to_the_end else ()
+    with tracer, TaskFinder(tracer):
+        for part in (body, _wait_for_threads, *at_end):
             try:
                 part()
             except BaseException as error:
@@ -90,7 +97,7 @@ def run_program(program: Program, arguments: Sequence[str], tracer: Tracer) -> i
     return code
 
 
-class _Finder:
+class TaskFinder:
     """Finds no module; it looks, at each import, whether asyncio is there by now."""
 
     def __init__(self, tracer: Tracer) -> None:
@@ -101,6 +108,7 @@ class _Finder:
             self.__exit__()
 
     def __enter__(self) -> None:
+        """Begin to look."""
         sys.meta_path.insert(0, self)
 
     def __exit__(self, *_: object) -> None:
@@ -120,6 +128,10 @@ def _exit_code(error: BaseException) -> int:
         trace = trace.tb_next
     sys.excepthook(type(error), error.with_traceback(trace), trace)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _run_exit_functions() -> None:
+    atexit._run_exitfuncs()
 
 
 def _wait_for_threads() -> None:

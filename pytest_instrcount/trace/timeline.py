@@ -165,6 +165,8 @@ class Timeline(CountedRows):
     epoch_ns: int = 0
     #: the recorder ran into its bound: rows are folded, counts are exact, the order is lost
     truncated: bool = False
+    #: pid and command of other processes; pid is their ``node_id``. Not in the JSON of `plain`
+    commands: tuple[tuple[int, str], ...] = ()
 
     @property
     def origin(self) -> int:

@@ -77,6 +77,12 @@ class Tracer:
             self._columns = leave_out(columns, later.__contains__) if later else columns
         return self._columns
 
+    def abandon(self) -> None:
+        """End in a forked child, without rows: they are its parent's."""
+        if self._recorder is not None and self._columns is None:
+            self._recorder.uninstall()
+            self._columns = Columns()
+
     def watch_tasks(self) -> bool:
         """Have steps of tasks told, if asyncio was imported since the start; returns whether it was."""
         return self._recorder is not None and self._recorder.watch_tasks()

@@ -130,6 +130,7 @@ def join(first: Timeline, second: Timeline) -> Timeline:
         flows=(*first.flows, *moved.flows),
         windows=first.windows + second.windows,
         truncated=first.truncated or second.truncated,
+        commands=first.commands + second.commands,
     )
     return in_start_order(joined)
 

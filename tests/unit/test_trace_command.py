@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pytest_instrcount.cli.main import main
-from pytest_instrcount.cli.trace import _tree_lines
+from pytest_instrcount.cli.traced import tree_lines
 from pytest_instrcount.trace.core import VARIABLE
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.tracer import trace_call
@@ -362,8 +362,10 @@ def test_of_too_many_calls_the_sums_are_shown() -> None:
     options = TraceOptions(mode="tree", max_events=64, start_frames=0)
     _, columns = trace_call(options, body)
     assert columns.stats.truncated
-    chosen = argparse.Namespace(all=True, module=False, depth=None, least=0)
-    first, second, *_ = _tree_lines(columns, chosen, "c")
+    chosen = argparse.Namespace(
+        all=True, module=False, depth=None, least=0, with_arguments=False, returns=False
+    )
+    first, second, *_ = tree_lines(columns, chosen)
     assert first.startswith("2,001 calls in ")
     assert first.split()[3] == second.split()[0]
     assert "  100.0 %" in second

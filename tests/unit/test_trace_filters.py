@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.trace.columns import Columns, Key, leave_out
-from pytest_instrcount.trace.filters import Patterns
+from pytest_instrcount.trace.filters import Patterns, absolute
 from pytest_instrcount.trace.recorder import TraceOptions
 from pytest_instrcount.trace.text import matches
 from pytest_instrcount.trace.tracer import Tracer, trace_call
@@ -249,7 +249,7 @@ def test_short_calls_take_no_memory(core: str) -> None:
 def test_patterns(pattern: str, path: str, expected: bool, tmp_path: Path) -> None:
     """Of names, or of files from the current folder on."""
     with contextlib.chdir(tmp_path):
-        patterns = Patterns([pattern])
+        patterns = Patterns([absolute(pattern)])
     assert patterns.match(Key("python", "a", "f"), path.format(tmp_path)) is expected
 
 

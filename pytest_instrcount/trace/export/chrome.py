@@ -16,7 +16,7 @@ from functools import cached_property
 
 from pytest_instrcount.trace.columns import RESUMED, Flag
 from pytest_instrcount.trace.export.bounds import Bounds
-from pytest_instrcount.trace.timeline import ASYNC, Flow, Timeline
+from pytest_instrcount.trace.timeline import ASYNC, Flow, Timeline, printable
 
 _LEVELS = 500
 #: Above 46 days a double of microseconds has no nanoseconds.
@@ -48,6 +48,7 @@ def microseconds(ns: int) -> str:
 class _Chrome:
     def __init__(self, timeline: Timeline, depths: array[int]) -> None:
         self.timeline, self.depths, self.origin = timeline, depths, timeline.origin
+        self.commands = dict(timeline.commands)
         if timeline.epoch_ns:
             # the clock of all processes since the machine started, so that their files can be joined
             self.origin -= self.origin % _PERIOD
@@ -74,8 +75,10 @@ class _Chrome:
         return f'"pid":{self.pid(self.timeline.tracks[track].node_id)},"tid":{tid}'
 
     def pid(self, node: int) -> int:
-        """The process that recorded has its own number; of others it is not known."""
+        """The process that recorded has its own number; of others it may not be known."""
         own = self.timeline.pid or 1
+        if node in self.commands:
+            return node
         return own if not node else (self.timeline.pid << 8) + node + 1
 
     def time(self, ns: int) -> str:
@@ -180,7 +183,7 @@ class _Chrome:
         """Metadata events: names and order of processes and tracks in the viewer."""
         tracks = self.timeline.tracks
         for node in sorted({track.node_id for track in tracks} - {0}):
-            name = json.dumps(f"python, node {node}")
+            name = json.dumps(printable(self.commands.get(node, f"python, node {node}")))
             yield (
                 f',\n{{"ph":"M","pid":{self.pid(node)},"name":"process_name","args":{{"name":{name}}}}}'
             )

@@ -1,0 +1,295 @@
+"""``trace --children``: a tree of each process that a program starts, which behaves as without us."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.schemas import complaints
+from tests.unit.test_trace_command import SPEEDSCOPE, lines, run, write
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files are; nothing may stay there."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def trees(said: str) -> dict[str, list[str]]:
+    """Command -> lines of its tree; those of the program are ""."""
+    parts = re.split(r"\nprocess \d+, (.*):\n", said)
+    return {"": lines(parts[0])} | {
+        command: lines(part) for command, part in zip(parts[1::2], parts[2::2])
+    }
+
+
+POOL = """
+import multiprocessing, sys
+
+def work(barrier):
+    barrier.wait()
+    leaf()
+
+def leaf():
+    pass
+
+def start(barrier):
+    global shared
+    shared = barrier
+
+def job(n):
+    work(shared)
+    return n
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2, start, (context.Barrier(2),)) as pool:
+        print(pool.map(job, [1, 2], chunksize=1), flush=True)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("core", ["", "python"])
+def test_a_pool(method: str, core: str, tmp_path: Path, scratch: Path) -> None:
+    """Though its workers are terminated, and helpers of multiprocessing have no tree."""
+    write(tmp_path, POOL)
+    said, error = run(tmp_path, "--children", "script.py", method, core=core)
+    assert (said.splitlines()[0], error) == ("[1, 2]", "")
+    found = trees(said)
+    names = [each for each in found if "PoolWorker-" in each]
+    assert len(names) == len(found) - 1 == 2
+    module = "__main__" if method == "fork" else "__mp_main__"
+    for name in names:
+        tree = [line.strip() for line in found[name]]
+        at = tree.index(f"{module}.job  1")
+        assert tree[at : at + 2] == [f"{module}.job  1", f"{module}.work  1"]
+        assert f"{module}.leaf  1" in tree
+    assert "no trace" not in said
+    assert list(scratch.iterdir()) == []
+
+
+EXECUTOR = """
+from concurrent.futures import ProcessPoolExecutor
+import multiprocessing, sys
+
+def job(n):
+    return n
+
+def body():
+    with ProcessPoolExecutor(1, multiprocessing.get_context(sys.argv[1])) as pool:
+        print(list(pool.map(job, [1, 2])), flush=True)
+    process = multiprocessing.get_context(sys.argv[1]).Process(target=job, args=(1,), name="late")
+    process.start()  # Python waits for it at its end
+
+if __name__ == "__main__":
+    body()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_an_executor(method: str, tmp_path: Path, scratch: Path) -> None:
+    write(tmp_path, EXECUTOR)
+    said, error = run(tmp_path, "--children", "script.py", method)
+    assert (said.splitlines()[0], error) == ("[1, 2]", "")
+    jobs = [
+        line.split()[1] for tree in trees(said).values() for line in tree if "main__.job  " in line
+    ]
+    assert sorted(jobs) == ["1", "2"]
+    assert "late" in trees(said)
+    assert list(scratch.iterdir()) == []
+
+
+SHOW = """
+import os, signal, sys
+def show():
+    print(sys.argv[1:], sys.path, sorted(os.environ.items()), __name__, sorted(sys.modules)[:0],
+          "sitecustomize" in sys.modules, sys.flags, flush=True)
+show()
+if sys.argv[1:] == ["once"]:
+    import subprocess
+    sys.exit(subprocess.run([sys.executable, sys.argv[0], "again"]).returncode + 1)
+if sys.argv[1:] == ["fork"]:
+    if not os.fork():
+        show()
+        os._exit(5)
+    sys.exit(os.wait()[1] >> 8)
+if sys.argv[1:] == ["killed"]:
+    os.kill(os.getpid(), signal.SIGTERM)
+if sys.argv[1:] == ["vanished"]:
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+STARTS = """
+import os, subprocess, sys
+
+def start(*arguments, **options):
+    print(subprocess.run([sys.executable, *arguments], **options).returncode, flush=True)
+
+start("show.py")
+start("show.py", "once")
+start("show.py", "fork")
+start("show.py", "killed")
+start("-m", "show", "m", env={**os.environ, "A": "1"})
+start("-c", "import show", "-m", env={"PYTHONPATH": "x:" + os.getcwd()})
+start("show.py", "empty", env={})
+start("show.py", close_fds=False)
+print(os.system(f"exec {sys.executable} show.py system"), flush=True)
+print(sorted(os.environ.items()), sys.path, flush=True)
+"""
+
+
+def test_started_processes(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they print, and how they end, is as without us; also what they start and fork has a tree."""
+    monkeypatch.setenv("PYTEST_INSTRCOUNT_CORE", "")
+    write(tmp_path, SHOW, "show.py")
+    write(tmp_path, STARTS)
+    command = [sys.executable, "script.py"]
+    env = dict(os.environ)  # without what readline adds behind its back
+    wanted = subprocess.check_output(command, cwd=tmp_path, env=env, text=True)
+    said, error = run(tmp_path, "--children", "script.py")
+    assert error == ""
+    assert said[: len(wanted)] == wanted
+    found = re.findall(r"\nprocess \d+, (.*):\n", said)
+    assert [re.sub(r"^python\S*|\d{2,}", "P", each) for each in found if "fork" not in each] == [
+        "P show.py",
+        "P show.py once",
+        "P show.py again",
+        "P show.py killed",
+        "P -m show m",
+        "P -c 'import show' -m",
+        "P show.py empty",
+        "P show.py",
+        "P show.py system",
+    ]
+    assert len(found) == 11
+    assert said.count("main__.show  1") + said.count("  show.show  1") == 11
+    assert list(scratch.iterdir()) == []
+
+
+OTHERS = """
+import subprocess, sys
+for each in (["-I", "-c", "pass"], ["-S", "-c", "pass"], ["show.py", "vanished"]):
+    subprocess.run([sys.executable, *each])
+subprocess.run(["true", "x"])
+"""
+
+
+def test_other_processes_are_named(tmp_path: Path, scratch: Path) -> None:
+    write(tmp_path, SHOW, "show.py")
+    write(tmp_path, OTHERS)
+    said, _ = run(tmp_path, "--children", "script.py")
+    last = said.splitlines()[-1]
+    assert last.startswith("no trace of 4 other processes: python")
+    for each in ("-I -c pass; ", " -S -c pass; ", " show.py vanished", "true x"):
+        assert each in last
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_child_that_outlives_the_program(tmp_path: Path, scratch: Path) -> None:
+    """It ends by itself, and leaves nothing."""
+    code = "import time\\ntime.sleep(0.5)\\nprint('late')"
+    text = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', \"{code}\"])"
+    write(tmp_path, text)
+    said, error = run(tmp_path, "--children", "script.py")
+    assert error == ""
+    assert "\nno trace of 1 other processes: python" in said
+    assert r" -c 'import time\ntime.sleep" in said
+    assert said.endswith("late\n")
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_users_own_sitecustomize(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is imported, as if ours was not there."""
+    site = tmp_path / "site"
+    write(tmp_path, "import sys; sys.mine = __file__", "site/sitecustomize.py")
+    write(tmp_path, "import subprocess, sys; subprocess.run([sys.executable, 'two.py'])")
+    values = "sys.mine", "sys.modules['sitecustomize'].__file__", "sys.path[1]"
+    text = f"import sys, os; print({', '.join(values)}, os.environ['PYTHONPATH'])"
+    write(tmp_path, text, "two.py")
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    said, error = run(tmp_path, "--children", "script.py")
+    file = site / "sitecustomize.py"
+    assert (said.splitlines()[0], error) == (f"{file} {file} {site} {site}", "")
+    assert said.count("core: ") == 2
+
+
+def test_files_have_all_processes(tmp_path: Path) -> None:
+    """With their numbers, on one clock, and with their ranges."""
+    write(
+        tmp_path,
+        """
+import os, subprocess, sys
+from pytest_instrcount import record_function
+
+def work(name):
+    with record_function(name):
+        pass
+
+work("in main")
+pid = os.fork()
+if not pid:
+    work("in fork")
+    os._exit(0)
+os.waitpid(pid, 0)
+if not sys.argv[1:]:
+    started = subprocess.Popen([sys.executable, __file__, "child"])
+    started.wait()
+    print(os.getpid(), pid, started.pid)
+""",
+    )
+    exports = [f"--export={each}" for each in ("chrome:a", "speedscope:b", "collapsed:c", "json:d")]
+    said, _ = run(tmp_path, "--children", *exports, "script.py")
+    main, forked, started = map(int, said.splitlines()[0].split())
+    events = json.loads((tmp_path / "a").read_text())["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names[main] == "python"
+    assert names[forked] == f"fork of {main}"
+    assert names[started].endswith("script.py child")
+    assert len(names) == 4
+    at = [(e["ts"], e["pid"]) for e in events if e["name"] == "__main__.work"]
+    assert [pid for _, pid in sorted(at)][:3] == [main, forked, started]
+    for name in ("in main", "in fork"):
+        assert len([e for e in events if e["name"] == name]) == 2
+    document = json.loads((tmp_path / "b").read_text())
+    assert complaints(document, SPEEDSCOPE) == []
+    assert f"MainThread, process {started}" in {one["name"] for one in document["profiles"]}
+    assert "__main__.work;in fork" in (tmp_path / "c").read_text()
+    tracks = json.loads((tmp_path / "d").read_text())["tracks"]
+    assert {0, forked, started} <= {node for _, _, node in tracks}
+
+
+def test_without_it_nothing_is_changed(tmp_path: Path) -> None:
+    write(tmp_path, "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])")
+    said, _ = run(tmp_path, "script.py")
+    assert said.count("core: ") == 1
+    assert "process" not in said.replace("subprocess", "")
+
+
+@pytest.mark.parametrize("ending", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGTERM)"])
+def test_a_program_that_ends_itself_leaves_nothing(
+    ending: str, tmp_path: Path, scratch: Path
+) -> None:
+    write(tmp_path, f"import os, signal\n{ending}")
+    code = 3 if "_exit" in ending else -signal.SIGTERM
+    assert run(tmp_path, "--children", "script.py", code=code) == ("", "")
+    assert list(scratch.iterdir()) == []
+
+
+def test_filters_hold_for_children(tmp_path: Path) -> None:
+    """Files are named from the folder of the program on, wherever a child runs."""
+    write(tmp_path, "", "folder/x")
+    write(tmp_path, "def f(): pass\nf()\n", "two.py")
+    text = "import subprocess, sys; subprocess.run([sys.executable, '../two.py'], cwd='folder')"
+    write(tmp_path, text)
+    said, _ = run(tmp_path, "--children", "--include=two.py", "script.py")
+    assert list(trees(said).values()) == [[], ["__main__.<module>  1", "  __main__.f  1"]]
