@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -68,7 +68,7 @@ class Process:
     #: empty if no files were asked for
     timeline: Timeline
     #: pid -> command of what it has started
-    started: dict[int, str] = field(default_factory=dict)
+    started: dict[int, str]
 
 
 class Children:
@@ -85,10 +85,12 @@ class Children:
         self._started: dict[int, str] = {}
 
     @classmethod
-    def in_main(cls, chosen: argparse.Namespace) -> Children:
-        """For the process that runs the program."""
+    def in_main(
+        cls, chosen: argparse.Namespace, tracer: Tracer, exports: Exports | None
+    ) -> Children:
+        """For the process that runs the program, and what it is traced by."""
         children = cls(chosen, Path(tempfile.mkdtemp(prefix="pytest-instrcount-")))
-        children._is_main = True
+        children._is_main, children._tracer, children._exports = True, tracer, exports
         # Python writes no byte code for what is in an archive
         site, folder = str(children._site), str(children._folder)
         python, root = (sys.hexversion, sys.prefix), str(Path(__file__).parents[2])
@@ -111,10 +113,6 @@ class Children:
         atexit.register(children.finish)
         if not _is_helper(sys.orig_argv):
             children._begin()
-
-    def watch(self, tracer: Tracer, exports: Exports | None) -> None:
-        """Tell what this process is traced by."""
-        self._tracer, self._exports = tracer, exports
 
     def _follow(self) -> None:
         os.putenv(_NAME, self._path(os.environ.get(_NAME, "")))

@@ -141,8 +141,7 @@ def _trace(chosen: argparse.Namespace) -> Said:
     if chosen.children:
         from pytest_instrcount.cli.children import Children
 
-        children = Children.in_main(chosen)
-        children.watch(tracer, exports)
+        children = Children.in_main(chosen, tracer, exports)
     code = run_program(program, chosen.arguments, tracer, to_the_end=chosen.children)
     if os.getpid() != pid:  # a child by os.fork()
         if children is not None:

@@ -69,21 +69,13 @@ class Contexts:
 class Folder:
     """Makes room when a trace gets too long: what was recorded becomes contexts."""
 
-    def __init__(
-        self, *, clock: bool, unpaired: bool = False, min_ns: int = 0, native: bool = True
-    ) -> None:
+    def __init__(self, *, clock: bool, unpaired: bool = False, min_ns: int = 0) -> None:
         self.table = KeyTable()
-        self._clock, self._unpaired, self._min_ns, self._native = clock, unpaired, min_ns, native
+        self._clock, self._unpaired, self._min_ns = clock, unpaired, min_ns
         self._folded: dict[int, tuple[Rows, Contexts, list[int]]] = {}
 
     def _rows(self) -> Rows:
-        return Rows(
-            self.table,
-            clock=self._clock,
-            unpaired=self._unpaired,
-            min_ns=self._min_ns,
-            native=self._native,
-        )
+        return Rows(self.table, clock=self._clock, unpaired=self._unpaired, min_ns=self._min_ns)
 
     def fold(self, stream: Stream) -> None:
         """Take in all events of a stream, which has none then.

@@ -22,7 +22,7 @@ from pytest_instrcount.trace.callbacks import (
 from pytest_instrcount.trace.newcomers import Newcomers
 from pytest_instrcount.trace.recorder import Recorder
 from pytest_instrcount.trace.stream import Mark, Stream
-from pytest_instrcount.trace.values import telling_arguments, telling_values
+from pytest_instrcount.trace.values import argument_text, telling, value_text
 
 #: Before 3.12 there is none, and this backend is not chosen.
 monitoring: Any = getattr(sys, "monitoring", None)
@@ -104,9 +104,9 @@ class Monitoring(Recorder):
                 callbacks["PY_START"], self._sightings.watched, self._sightings.see, self._note
             )
         if self._options.arguments:
-            callbacks["PY_START"] = telling_arguments(callbacks["PY_START"], self._note)
+            callbacks["PY_START"] = telling(callbacks["PY_START"], self._note, argument_text)
         if self._options.returns:
-            callbacks["PY_RETURN"] = telling_values(callbacks["PY_RETURN"], self._note)
+            callbacks["PY_RETURN"] = telling(callbacks["PY_RETURN"], self._note, value_text)
         if self._filter.is_used:
             callbacks = self._filter.of_callbacks(
                 callbacks, self._functions.find, monitoring.DISABLE

@@ -151,7 +151,9 @@ class Recorder:
     def _open_stream(self, frame: FrameType | None, lane: Any = None) -> Stream:
         """A stream for the running thread, beginning with the frames that are on its stack."""
         ident = threading.get_ident()
-        stream = Stream(ident, _thread_name(ident, sys._getframe()), lane=lane)
+        has_text = self._options.arguments or self._options.returns
+        name = _thread_name(ident, sys._getframe())
+        stream = Stream(ident, name, lane=lane, has_text=has_text)
         frames: list[CodeType] = []
         while frame is not None and len(frames) < self._options.start_frames:
             if not is_own(frame.f_code):

@@ -29,17 +29,9 @@ class Rows:
     """The rows of one thread, made from its events; more events can follow."""
 
     def __init__(
-        self,
-        table: KeyTable,
-        *,
-        clock: bool,
-        unpaired: bool = False,
-        min_ns: int = 0,
-        native: bool = True,
+        self, table: KeyTable, *, clock: bool, unpaired: bool = False, min_ns: int = 0
     ) -> None:
         self._table = table
-        # of arguments and values the core in C knows nothing
-        self._native = native
         self.clock = clock
         #: shorter calls that call nothing are no rows
         self.min_ns = min_ns
@@ -62,7 +54,7 @@ class Rows:
 
     def feed(self, stream: Stream) -> None:
         """Take in the events of a stream, in their order; it has none then."""
-        native = load_native() if self._native else None
+        native = None if stream.has_text else load_native()
         if native is None:
             self._feed(stream.objs, stream.times)
         else:

@@ -83,6 +83,8 @@ class Stream:
     times: array[int] = field(default_factory=lambda: array("q"))
     #: with the core in C its events are there, and not in the lists
     lane: Any = None
+    #: are there arguments and values? The core in C knows nothing of these
+    has_text: bool = False
 
     @property
     def append(self) -> Callable[[object], None]:

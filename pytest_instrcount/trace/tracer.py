@@ -45,7 +45,6 @@ class Tracer:
             clock=timed,
             unpaired=backend.backend == "setprofile",
             min_ns=options.min_ns if timed else 0,
-            native=native,
         )
         self._filter = Filter(
             self._folder.table, options.include, options.ignore, options.max_depth

@@ -68,31 +68,30 @@ def arguments_of(frame: FrameType) -> str:
     return text if len(text) <= _LONGEST_OF_ALL else text[: _LONGEST_OF_ALL - 3] + "..."
 
 
-def telling_arguments(
-    enter: Callable[..., object], note: Callable[[object], None]
+def argument_text(code: CodeType, offset: object) -> str:
+    """The arguments of a call of it, which begins above us."""
+    return arguments_of(frame_of(code))
+
+
+def value_text(code: CodeType, value: object) -> str:
+    """What a call of it returns."""
+    return "" if is_own(code) else f" -> {text_of(value)}"
+
+
+def telling(
+    callback: Callable[..., object],
+    note: Callable[[object], None],
+    text: Callable[[CodeType, object], str],
 ) -> Callable[..., object]:
-    """A callback of ``sys.monitoring`` for entries, with the arguments behind each."""
+    """A callback of ``sys.monitoring`` that notes a text behind each event."""
 
-    def enter_told(code: CodeType, offset: int) -> None:
-        enter(code, offset)
-        text = arguments_of(frame_of(code))
-        if text:
-            note(text)
+    def told(code: CodeType, *more: object) -> None:
+        callback(code, *more)
+        found = text(code, more[-1])
+        if found:
+            note(found)
 
-    return enter_told
-
-
-def telling_values(
-    leave: Callable[..., object], note: Callable[[object], None]
-) -> Callable[..., object]:
-    """One for returns, with the value behind each."""
-
-    def leave_told(code: CodeType, offset: int, value: object) -> None:
-        leave(code, offset, value)
-        if not is_own(code):
-            note(f" -> {text_of(value)}")
-
-    return leave_told
+    return told
 
 
 def telling_hook(
@@ -110,11 +109,10 @@ def telling_hook(
             return
         if any(objs[-2:-1] == [mark] for mark in (RESUME, THROW, YIELD, UNWIND, VOID)):
             return
-        text = ""
         if event == "call":
             text = arguments_of(frame) if arguments else ""
-        elif returns and not is_own(frame.f_code):
-            text = f" -> {text_of(argument)}"
+        else:
+            text = value_text(frame.f_code, argument) if returns else ""
         if text:
             objs.append(text)
 
