@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, sleep
 from typing import Any
 from zipfile import ZipFile
 
@@ -123,7 +123,7 @@ class Children:
             leave(status)
 
         names: Any = vars(os)
-        names["_exit"] = leave_at_once
+        names["_exit"], names["kill"] = leave_at_once, _waking(os.kill)
         for name in ("posix_spawn", "posix_spawnp"):
             names[name] = self._announced(names[name], 1, 2)
         start = vars(_posixsubprocess)["fork_exec"] = self._announced(
@@ -134,6 +134,7 @@ class Children:
         os.register_at_fork(after_in_child=self._after_fork)
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self._end_by_signal)
+            signal.signal(signal.SIGURG, lambda *_: None)  # see _waking
 
     def _announced(
         self, starter: Callable[..., int], arguments_at: int, env_at: int
@@ -249,6 +250,23 @@ class Children:
             said = f"no trace of {len(others)} other processes: {'; '.join(others)}"
             lines += ["", said[: 2 * _LONGEST]]
         return [process.timeline for process in found]
+
+
+def _waking(kill: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """``os.kill``; a child that is terminated just as it begins to wait is waked, to handle that.
+
+    Python handles a signal between two instructions, or when it interrupts a wait. By default SIGURG
+    does nothing.
+    """
+
+    def kill_and_wake(pid: int, number: int, /) -> None:
+        kill(pid, number)
+        for pause in (0.002, 0.02) if number == signal.SIGTERM and pid > 0 else ():
+            sleep(pause)
+            with contextlib.suppress(OSError):  # it is gone
+                kill(pid, signal.SIGURG)
+
+    return kill_and_wake
 
 
 def _of_process(timeline: Timeline, pid: int, command: str) -> Timeline:

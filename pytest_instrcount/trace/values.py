@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable
-from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -18,6 +17,8 @@ from pytest_instrcount.trace.stream import RESUME, THROW, UNWIND, VOID, YIELD
 #: Characters of one value, and of all arguments of a call.
 _LONGEST: Final = 80
 _LONGEST_OF_ALL: Final = 400
+#: Flags of code objects with ``*args`` and ``**kwargs``; to import inspect for them takes long.
+_VARARGS, _VARKEYWORDS = 4, 8
 
 
 class _Short(reprlib.Repr):
@@ -59,7 +60,7 @@ def arguments_of(frame: FrameType) -> str:
     """
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    count += bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
     if not count or is_own(code):
         return ""
     values = frame.f_locals

@@ -195,16 +195,46 @@ def test_other_processes_are_named(tmp_path: Path, scratch: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
+HANDLES = """
+import signal, subprocess, sys, time
+started = subprocess.Popen([sys.executable, "child.py"], stdout=subprocess.PIPE)
+started.stdout.readline()
+started.terminate()
+print(started.stdout.read(), started.wait(), flush=True)
+"""
+
+HANDLER = """
+import signal, sys, time
+def end(*_):
+    time.sleep(0.1)
+    print("ended", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+while True:
+    time.sleep(9)
+"""
+
+
+def test_a_child_that_handles_its_end(tmp_path: Path) -> None:
+    """Once: what wakes a terminated child is no second signal to it."""
+    write(tmp_path, HANDLES)
+    write(tmp_path, HANDLER, "child.py")
+    said, error = run(tmp_path, "--children", "script.py")
+    assert (said.splitlines()[0], error) == (r"b'ended\n' 7", "")
+    assert said.count("core: ") == 2
+
+
 def test_a_child_that_outlives_the_program(tmp_path: Path, scratch: Path) -> None:
     """It ends by itself, and leaves nothing."""
-    code = "import time\\ntime.sleep(0.5)\\nprint('late')"
-    text = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', \"{code}\"])"
-    write(tmp_path, text)
+    child = "import time\nprint('ready', flush=True)\ntime.sleep(0.5)"
+    text = f"import subprocess, sys\nchild = {child!r}\n"
+    text += "one = subprocess.Popen([sys.executable, '-c', child], stdout=subprocess.PIPE)\n"
+    write(tmp_path, text + "one.stdout.readline()")
     said, error = run(tmp_path, "--children", "script.py")
     assert error == ""
     assert "\nno trace of 1 other processes: python" in said
-    assert r" -c 'import time\ntime.sleep" in said
-    assert said.endswith("late\n")
+    assert r" -c 'import time\nprint(" in said
     assert list(scratch.iterdir()) == []
 
 
