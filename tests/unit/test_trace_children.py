@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,11 @@ from tests.unit.test_trace_command import SPEEDSCOPE, lines, run, write
 
 
 @pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files are; nothing may stay there."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    return folder
+def scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files are; nothing may stay there. The path of a socket must be short."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
 
 
 def trees(said: str) -> dict[str, list[str]]:
