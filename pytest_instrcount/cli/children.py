@@ -26,6 +26,7 @@ from zipfile import ZipFile
 
 from pytest_instrcount.cli.traced import Exports, trace_options, tree_lines
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.text import cut
 from pytest_instrcount.trace.own import transparent
 from pytest_instrcount.trace.program import TaskFinder
 from pytest_instrcount.trace.timeline import Timeline, printable
@@ -279,8 +280,7 @@ def _of_process(timeline: Timeline, pid: int, command: str) -> Timeline:
 
 
 def _command_of(arguments: Sequence[str]) -> str:
-    text = printable(shlex.join([os.path.basename(arguments[0]), *arguments[1:]]))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return cut(printable(shlex.join([os.path.basename(arguments[0]), *arguments[1:]])), _LONGEST)
 
 
 def _is_helper(arguments: Sequence[str]) -> bool:

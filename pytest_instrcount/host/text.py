@@ -34,6 +34,15 @@ def several(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def cut(text: str, width: int) -> str:
+    """The begin of a text that is too long.
+
+    >>> cut("a long name", 8), cut("short", 8)
+    ('a lon...', 'short')
+    """
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
 def duration(seconds: float) -> str:
     """About how long something takes, after a comma; nothing if it is short.
 

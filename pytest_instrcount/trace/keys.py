@@ -127,9 +127,8 @@ class KeyTable:
         made = self._modules
         if path not in made:
             new = sys.modules.keys() - self._looked_at
-            self._looked_at |= new - {
-                "__main__"
-            }  # it may get its file later, and lose it at the end
+            # __main__ may get its file later, and lose it at the end
+            self._looked_at |= new - {"__main__"}
             for name in sorted(new, key=str):
                 names = getattr(sys.modules.get(name), "__dict__", {})
                 file = names.get("__file__") or getattr(names.get("__loader__"), "path", None)

@@ -49,6 +49,11 @@ class TraceOptions:
     arguments: bool = False
     returns: bool = False
 
+    @property
+    def has_text(self) -> bool:
+        """True if any of these is asked for, which the core in C does not record."""
+        return self.arguments or self.returns
+
 
 class Recorder:
     """One trace: installed once, uninstalled once, in one process at a time."""
@@ -151,9 +156,8 @@ class Recorder:
     def _open_stream(self, frame: FrameType | None, lane: Any = None) -> Stream:
         """A stream for the running thread, beginning with the frames that are on its stack."""
         ident = threading.get_ident()
-        has_text = self._options.arguments or self._options.returns
         name = _thread_name(ident, sys._getframe())
-        stream = Stream(ident, name, lane=lane, has_text=has_text)
+        stream = Stream(ident, name, lane=lane, has_text=self._options.has_text)
         frames: list[CodeType] = []
         while frame is not None and len(frames) < self._options.start_frames:
             if not is_own(frame.f_code):

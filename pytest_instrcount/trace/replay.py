@@ -257,9 +257,8 @@ def _place(number: int, top: int, function: object, *, started: bool) -> int:
 def _place_in_thread(number: int, function: object) -> int:
     """The same of what the start of a thread calls: of that only ``run`` is shown."""
     is_context = type(function) is CFunction and function.qualname == "Context.run"
-    if (
-        number == TRANSPARENT or is_context
-    ):  # what carries a session into the thread, and calls run()
+    # what carries a session into the thread, or from 3.14 on its context, calls run()
+    if number == TRANSPARENT or is_context:
         return _RUN_ONLY
     is_run = type(function) is CodeType and function.co_name == "run"
     return _GROUND if is_run and number >= 0 else _HIDE

@@ -145,9 +145,9 @@ class SetProfile(Recorder):
             ticks = repeat(None, self._pace)
 
         told: Hook = hook
-        arguments, returns = self._options.arguments, self._options.returns
-        if arguments or returns:
-            told = telling_hook(hook, objs, arguments=arguments, returns=returns)
+        options = self._options
+        if options.has_text:
+            told = telling_hook(hook, objs, arguments=options.arguments, returns=options.returns)
         return self._filter.of_hook(told, find) if self._filter.is_used else told
 
 

@@ -39,8 +39,7 @@ class Tracer:
         if self._recorder is not None:
             raise InstrcountError("tracer-order", "this trace was started before", "make a new one")
         options, timed = self.options, self.options.mode == "tree"
-        native = not (options.arguments or options.returns)
-        backend = choose_backend(options.backend, native=native)
+        backend = choose_backend(options.backend, native=not options.has_text)
         self._folder = Folder(
             clock=timed,
             unpaired=backend.backend == "setprofile",

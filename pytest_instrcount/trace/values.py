@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from pytest_instrcount.host.text import cut
 from pytest_instrcount.trace.callbacks import frame_of
 from pytest_instrcount.trace.own import is_own
 from pytest_instrcount.trace.stream import RESUME, THROW, UNWIND, VOID, YIELD
@@ -47,7 +48,7 @@ def text_of(value: object) -> str:
         raise
     except BaseException as error:
         text = f"<{type(value).__name__}: {type(error).__name__}>"
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return cut(text, _LONGEST)
 
 
 def arguments_of(frame: FrameType) -> str:
@@ -66,7 +67,7 @@ def arguments_of(frame: FrameType) -> str:
     values = frame.f_locals
     names = (name for name in code.co_varnames[:count] if name in values)
     text = ", ".join(f"{name}={text_of(values[name])}" for name in names)
-    return text if len(text) <= _LONGEST_OF_ALL else text[: _LONGEST_OF_ALL - 3] + "..."
+    return cut(text, _LONGEST_OF_ALL)
 
 
 def argument_text(code: CodeType, offset: object) -> str:

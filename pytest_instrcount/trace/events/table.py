@@ -10,6 +10,7 @@ from typing import TypeAlias
 from tabulate import tabulate
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.text import cut
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
 from pytest_instrcount.trace.events.torch_names import TIME_UNITS, time_text
 from pytest_instrcount.trace.export.bounds import not_recorded
@@ -203,5 +204,4 @@ def _share(part: int, whole: int) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    text = printable(text)
-    return text if len(text) <= width else text[: width - 3] + "..."
+    return cut(printable(text), width)
