@@ -80,10 +80,10 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
         assert {test["delta"] for test in tests.values()} == {0.0}
 
 
-def test_examples_of_hypothesis_are_the_same_in_each_run(
+def test_random_numbers_are_the_same_in_each_run(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:
-    """Also those that a conftest draws, before there is a test: a check reproduces the count."""
+    """Without a seed, too, and what Hypothesis draws for a conftest, before there is a test."""
     project.makeconftest(
         """
         from hypothesis.strategies import integers, lists
@@ -93,18 +93,32 @@ def test_examples_of_hypothesis_are_the_same_in_each_run(
     )
     project.makepyfile(
         """
+        import random, uuid
         import pytest
         from conftest import NUMBERS
+
+        OWN = random.Random()
 
         @pytest.mark.instrcount
         def test_drawn():
             "".join(map(str, NUMBERS))
+
+        @pytest.mark.parametrize("draw", [OWN.random, lambda: uuid.uuid4().int])
+        def test_sorted(instrcount, draw):
+            seen = set()
+
+            def sort():
+                numbers = sorted(draw() for _ in range(50))
+                assert not seen.intersection(numbers)  # in other repetitions
+                seen.update(numbers)
+
+            instrcount(sort)
         """
     )
     result, first = run("--instrcount-update-baseline", "--instrcount-blame=off")
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=3)
     result, second = run()
-    result.assert_outcomes(passed=1)
+    result.assert_outcomes(passed=3)
     assert [test["ir"] for test in second.values()] == [test["ir"] for test in first.values()]
 
 

@@ -76,11 +76,8 @@ class SeedingLoader(NotingLoader):
         self.seed(module)
 
 
-# trio orders tasks by it; of Hypothesis a conftest may want an example before any test is there
-_SEEDING = {
-    "trio._core._run": lambda module: module._r.seed(0),
-    "hypothesis.core": lambda module: setattr(module, "global_force_seed", 0),
-}
+# of Hypothesis a conftest may want an example before any test is there
+_SEEDING = {"hypothesis.core": lambda module: setattr(module, "global_force_seed", 0)}
 _FILE, _FOLDER, _NOTHING = "file", "folder", "nothing"
 
 

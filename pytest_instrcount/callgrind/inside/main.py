@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
-from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forking import (
     Line,
@@ -45,6 +44,7 @@ from pytest_instrcount.callgrind.inside.runner import (
     top_level_modules,
 )
 from pytest_instrcount.callgrind.requests import load_requests
+from pytest_instrcount.callgrind.system_random import name_process, replace_system_random
 from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import INSIDE
 
@@ -71,6 +71,7 @@ def main(plan: Mapping[str, Any], loader: Any) -> None:
     line = _take_line_from_standard_input()
     note_rewritten(loader)
     compat.leave_readline_out()
+    replace_system_random()
     random.seed(0)
     sys.setswitchinterval(SWITCH_SECONDS)
     config = pytest.Config.fromdictargs(
@@ -201,12 +202,11 @@ class Zygote:
     def _collect_file(self, session: pytest.Session, line: Line) -> TestChild:
         """Collect the file that the supervisor names; returns what will run one of its tests."""
         order: FileOrder = line.channel.receive()
-        os.environ[CHILD_VARIABLE] = order["child"]
+        name_process(order["child"])
         keep_last_words(self._plan["scratch"], order["child"])
         path = order["path"]
         disturb(order["layout"])
         restart_capture(self._config)
-        random.seed(0)
         listener = CollectListener()
         self._config.pluginmanager.register(listener)
         why = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import io
 import os
-import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import Channel
-from pytest_instrcount.callgrind.command import CHILD_VARIABLE, temporary_folder
+from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
 from pytest_instrcount.callgrind.inside.offspring import running_beside
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
 from pytest_instrcount.callgrind.requests import Requests
+from pytest_instrcount.callgrind.system_random import name_process
 from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.fixtures.benchmark.info import plain_info
@@ -137,10 +137,9 @@ class TestChild:
             self._count_last()
 
     def _prepare_process(self, child: str, basetemp: str) -> None:
-        os.environ[CHILD_VARIABLE] = child
+        name_process(child)
         restart_capture(self._config)
         compat.renew_tmp_path_factory(self._config, basetemp)
-        random.seed(0)
 
     def _result(self) -> Result:
         serialize = self._config.hook.pytest_report_to_serializable

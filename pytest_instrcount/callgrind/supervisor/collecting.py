@@ -162,7 +162,7 @@ class Files:
 
     def _take_last_words(self, file: FileChild) -> str:
         """The last messages of Valgrind about a file's process, and where its import was."""
-        path = self.state.words(child_name(file.key[0]))
+        path = self.state.words(child_name(*file.key))
         said = file.valgrind.said_of(file.parent.pid)
         said += where_it_was(unaborted(read_lines(path), file.why))
         path.unlink(missing_ok=True)
@@ -177,7 +177,7 @@ class Files:
         self.state.sweeper.begin(parent.pid)
         self.state.restore_scratch()
         with contextlib.suppress(ChannelClosed):  # as it is if it was killed: that is noticed next
-            order: FileOrder = {"path": path, "child": child_name(path), "layout": layout}
+            order: FileOrder = {"path": path, "child": child_name(*key), "layout": layout}
             parent.channel.send(order)
         self.state.listen(parent.channel, lambda: self._take(file))
         return file

@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from pytest_instrcount.callgrind.requests import Requests, load_requests
+from pytest_instrcount.callgrind.system_random import replace_system_random, seed_system
 from pytest_instrcount.callgrind.timer.loop import (
     STATEMENT,
     hidden_name,
@@ -56,6 +57,7 @@ def main(plan: dict[str, Any], loader: Any) -> NoReturn:
     if os.getppid() != plan["parent"]:
         end()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    replace_system_random()
     for name in plan["imports"]:
         import_module(name)
     requests = load_requests()
@@ -128,6 +130,7 @@ class _Run:
 
     def _set_up(self) -> None:
         task = self._task
+        seed_system("")  # whatever was counted before
         module = sys.modules["__main__"] = ModuleType("__main__")
         namespace = self._namespace = module.__dict__
         namespace["__builtins__"] = builtins  # as in a script; exec() would give its dictionary
