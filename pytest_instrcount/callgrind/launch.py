@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import marshal
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,6 @@ from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.scratch import Scratch
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
-_METADATA = (".dist-info", ".egg-info", ".egg", "EGG-INFO")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class ZygoteSetup:
     own_package: str = ""
     #: whether layouts other than the usual one will be asked for: their zygote starts at once, too
     layouts: bool = False
+    #: metadata folders of what has the plugins that are loaded; None where those are no folders
+    plugins: Sequence[str] | None = ()
 
 
 def open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
@@ -73,23 +77,44 @@ def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
         "editable": setup.editable,
         "own_package": setup.own_package,
         "counts": bool(setup.valgrind),
-        "installed": {folder: installed_in(folder) for folder in setup.sys_path},
+        "plugins": setup.plugins,
     }
+    write_listings(scratch, setup.sys_path)
+    (scratch / "installed").mkdir()
+    for name, found in installed_in(setup.sys_path).items():
+        (scratch / "installed" / name).write_text(json.dumps(found), encoding="utf-8")
     for name, rehearse in (("fork", True), ("once", False)):
         text = json.dumps(plan | {"rehearse": rehearse})
         (scratch / f"{name}.json").write_text(text, encoding="utf-8")
 
 
-def installed_in(folder: str) -> list[str]:
-    """Names of the metadata folders of what is installed in a folder of ``sys.path``.
+def write_listings(scratch: Path, folders: Iterable[str]) -> None:
+    """Tell site what it looks for in folders of ``sys.path``, be they its own or not.
 
-    A zip file holds no plugin: it counts as empty.
+    Coverage's file reads variables that no test has, and does nothing.
     """
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return []
-    return sorted(name for name in names if name.endswith(_METADATA))
+    listed: dict[str, list[str]] = {folder: [] for folder in folders}
+    for folder, names in listed.items():
+        with contextlib.suppress(OSError):
+            found = [each for each in os.listdir(folder) if each.endswith((".pth", ".start"))]
+            names += sorted({*found} - {"a1_coverage.pth"})
+    (scratch / "site").write_bytes(marshal.dumps(listed))
+
+
+def installed_in(folders: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Name of a distribution, as ``importlib.metadata`` looks for it -> folder of ``sys.path``, metadata in it.
+
+    What is installed altogether is under ".all". A zip file holds no plugin: it counts as empty.
+    """
+    found: dict[str, list[tuple[str, str]]] = {".all": []}
+    library: Any = metadata  # no type knows its index
+    for folder in folders:
+        for name, paths in library.Lookup(library.FastPath(folder)).infos.items():
+            for path in paths:
+                found[".all"].append((folder, str(path)))
+                if name:  # not so where pip was interrupted
+                    found.setdefault(name, []).append((folder, str(path)))
+    return found
 
 
 def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:

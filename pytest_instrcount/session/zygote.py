@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def start_zygote(
     scratch = take_scratch()
     adopts = adopts_benchmarks(config, config.option)
     option = vars(config.option) | {ADOPTS: adopts}
-    plugins = list(config.option.plugins)
+    plugins = list(plugin_arguments(config))
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
@@ -89,8 +90,28 @@ def start_zygote(
         options_of_python=tuple(context.options_of_python),
         own_package=config.stash.get(OWN_PACKAGE, ""),
         layouts=layouts,
+        plugins=metadata_folders(config),
     )
     return Zygote(setup, scratch)
+
+
+def plugin_arguments(config: pytest.Config) -> Iterator[str]:
+    """The user's ``-p``, without ``no:NAME`` of what is installed: inside nothing offers it."""
+    given = config.option.plugins
+    wanted = {*os.environ.get("PYTEST_PLUGINS", "").split(","), *given}
+    for plugin in config.pluginmanager.get_plugins():
+        names = getattr(plugin, "pytest_plugins", None) or ()
+        wanted.update([names] if isinstance(names, str) else names)
+    offered = {each.name for each in metadata.entry_points(group="pytest11")} - wanted
+    return (each for each in given if each.removeprefix("no:") == each or each[3:] not in offered)
+
+
+def metadata_folders(config: pytest.Config) -> list[str] | None:
+    """Of the plugins that pytest has found by their entry points, in their order."""
+    paths = [
+        getattr(each, "_path", None) for _, each in config.pluginmanager.list_plugin_distinfo()
+    ]
+    return list(dict.fromkeys(map(str, paths))) if all(isinstance(p, Path) for p in paths) else None
 
 
 def has_ini(config: pytest.Config, name: str) -> bool:

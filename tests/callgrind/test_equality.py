@@ -58,8 +58,12 @@ SUITE = """
 """
 
 
-def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable[..., Any]) -> None:
-    """Order, selection, verbosity, a new file, an update and a check: the same integers."""
+def test_counts_do_not_depend_on_the_run(
+    project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Order, selection, verbosity, a new file, what is installed, an update and a check: the same integers."""
+    packages = project.mkdir("packages")
+    monkeypatch.setenv("PYTHONPATH", str(packages))
     project.makepyfile(test_suite=SUITE)
     result, first = run("--instrcount-update-baseline")
     result.assert_outcomes(passed=8)
@@ -68,6 +72,12 @@ def test_counts_do_not_depend_on_the_run(project: pytest.Pytester, run: Callable
     assert min(counts.values()) > 1000
     project.path.joinpath("README").write_text("a file more")
     project.path.joinpath("a_folder_with_a_long_name").mkdir()
+    for name in ("something", "a_plugin_left_out"):
+        metadata = packages / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        metadata.joinpath("METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+    metadata.joinpath("entry_points.txt").write_text("[pytest11]\nleft_out = nowhere\n")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio -pno:left_out")
     for args in (
         ("-vv", "-s", "--setup-show"),
         tuple(reversed(counts)),

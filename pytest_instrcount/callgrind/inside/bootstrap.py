@@ -114,14 +114,16 @@ _install_finder()
 import os  # noqa: E402
 import site  # noqa: E402
 
+with open(sys.argv[1].rpartition("/")[0] + "/site", "rb") as _file:
+    _listed = marshal.load(_file)
+
 
 class _SitesOs:
     """The module ``os`` as site sees it: a folder has nothing in it but what site looks for."""
 
     @staticmethod
     def listdir(folder):
-        with os.scandir(folder) as entries:
-            return [each.name for each in entries if each.name.endswith((".pth", ".start"))]
+        return _listed[folder] if folder in _listed else os.listdir(folder)
 
     def __getattr__(self, name):
         return getattr(os, name)
@@ -166,32 +168,43 @@ if _plan["zygote"]:
     disturb(_plan["zygote"])  # what is imported from here on lies elsewhere
 
 
-def _say_what_is_installed(installed):
-    """Have ``importlib.metadata`` list no folder that the pytest outside has listed already.
+def _say_what_is_installed(plugins, index, folders):
+    """Have ``importlib.metadata`` list no folder, and pytest read of nothing but its plugins.
 
-    This process then makes no object for each name in a folder, and no second index of a folder
-    into which somebody writes while pytest starts.
+    The pytest outside has listed them already. This process then makes no object for each name in a
+    folder, nor for what is installed beside, and no second index of a folder into which somebody writes.
     """
+    import pathlib
     from importlib import metadata
 
-    listed, changed = metadata.FastPath.children, metadata.FastPath.mtime
+    search, all_of = metadata.FastPath.search, metadata.distributions
 
-    def children(self):
-        names = installed.get(self.root)
-        return listed(self) if names is None else names
+    def search_in_index(self, prepared):
+        if self.root not in folders:
+            return search(self, prepared)
+        name = prepared.normalized if prepared else ".all"
+        try:
+            with open(f"{index}/{name}", encoding="utf-8") as file:
+                found = json.load(file)
+        except FileNotFoundError:
+            return []
+        return [pathlib.Path(path) for folder, path in found if folder == self.root]
 
-    def mtime(self):
-        return 0.0 if self.root in installed else changed.fget(self)
+    def distributions(**context):
+        caller = sys._getframe(1).f_globals.get("__name__")
+        if plugins is not None and caller in ("pluggy._manager", "_pytest.config"):
+            return [metadata.PathDistribution(pathlib.Path(each)) for each in plugins]
+        return all_of(**context)
 
-    metadata.FastPath.children = children
-    metadata.FastPath.mtime = property(mtime)
+    metadata.FastPath.search = search_in_index
+    metadata.distributions = distributions
 
 
 if _plan.get("kind") == "statements":
     sys.argv[:] = [""]
     import pytest_instrcount.callgrind.timer.statement as _inside
 else:
-    _say_what_is_installed(_plan["installed"])
+    _say_what_is_installed(_plan["plugins"], f"{_plan['scratch']}/installed", {*_plan["sys_path"]})
     sys.argv[:] = ["pytest"]
     import pytest_instrcount.callgrind.inside.main as _inside
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_instrcount.callgrind.command import python_command
 from pytest_instrcount.callgrind.interpreter import own_options
+from pytest_instrcount.callgrind.launch import write_listings
 from pytest_instrcount.callgrind.timer.launch import Launch, out_of_time
 from pytest_instrcount.callgrind.timer.statement import ASK, RESULT, STATUS_BYTES, TASK
 from pytest_instrcount.errors import InstrcountError
@@ -78,6 +79,7 @@ class Server:
                 "dont_write_bytecode": context.dont_write_bytecode,
             }
             plan.write_text(json.dumps(content), encoding="utf-8")
+            write_listings(self.launch.path, context.sys_path)
             command = python_command(context.executable, _PACKAGE, plan, own_options())
             self.launch.start(command, environment, context.folder, theirs.fileno())
         except BaseException:
