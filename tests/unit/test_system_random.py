@@ -23,11 +23,10 @@ def draw():
 
 for name in sys.argv[1:]:
     name_process(name)
-    print(*draw())
+    print(*draw(), flush=True)  # or each fork would print it, too
 for _ in range(2):
     if not os.fork():
-        print(*draw())
-        sys.stdout.flush()
+        print(*draw(), flush=True)
         os._exit(0)
     os.wait()
 try:
