@@ -109,6 +109,8 @@ def installed_in(folders: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {".all": []}
     library: Any = metadata  # no type knows its index
     for folder in folders:
+        if not os.path.isdir(folder or "."):
+            continue
         for name, paths in library.Lookup(library.FastPath(folder)).infos.items():
             for path in paths:
                 found[".all"].append((folder, str(path)))

@@ -10,6 +10,7 @@ import os
 import random
 import sys
 from collections import Counter
+from typing import Any
 
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
 
@@ -25,9 +26,9 @@ def replace_system_random() -> None:
     """In this process and its forks; children that are not forked ask the system as ever."""
     seed_system("")
     os.urandom = _urandom
-    setattr(random, "_urandom", _urandom)  # noqa: B010 - no type knows it
-    setattr(random.Random, "seed", _seed_generator)  # noqa: B010 - it is a method
-    random.seed = getattr(random.seed, "__self__").seed  # noqa: B009
+    vars(random)["_urandom"] = _urandom
+    random.Random.seed = _seed_generator  # type: ignore[method-assign]
+    random.seed = random._inst.seed
     os.register_at_fork(before=_count_fork, after_in_child=_seed_fork)
 
 
@@ -57,7 +58,7 @@ def _urandom(size: int, /) -> bytes:
     return _system.getrandbits(size * 8).to_bytes(size, "little")
 
 
-def _seed_generator(self: random.Random, a: object = None, version: int = 2) -> None:
+def _seed_generator(self: random.Random, a: Any = None, version: int = 2) -> None:
     """``random.Random.seed``: without a seed it takes one that depends on who asks, and how often."""
     if a is None:
         frame = sys._getframe(1)
@@ -66,4 +67,4 @@ def _seed_generator(self: random.Random, a: object = None, version: int = 2) -> 
         module = str(frame.f_globals.get("__name__"))
         _seeded[module] += 1
         a = f"{_name[0]} {module} {_seeded[module]}"
-    _seed(self, a, version)  # type: ignore[arg-type]
+    _seed(self, a, version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -65,7 +65,7 @@ def start_zygote(
     scratch = take_scratch()
     adopts = adopts_benchmarks(config, config.option)
     option = vars(config.option) | {ADOPTS: adopts}
-    plugins = list(plugin_arguments(config))
+    plugins = plugin_arguments(config)
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
@@ -95,15 +95,18 @@ def start_zygote(
     return Zygote(setup, scratch)
 
 
-def plugin_arguments(config: pytest.Config) -> Iterator[str]:
+def plugin_arguments(config: pytest.Config) -> list[str]:
     """The user's ``-p``, without ``no:NAME`` of what is installed: inside nothing offers it."""
-    given = config.option.plugins
+    given = list(config.option.plugins)
+    if not any(each.startswith("no:") for each in given):
+        return given
     wanted = {*os.environ.get("PYTEST_PLUGINS", "").split(","), *given}
     for plugin in config.pluginmanager.get_plugins():
         names = getattr(plugin, "pytest_plugins", None) or ()
         wanted.update([names] if isinstance(names, str) else names)
-    offered = {each.name for each in metadata.entry_points(group="pytest11")} - wanted
-    return (each for each in given if each.removeprefix("no:") == each or each[3:] not in offered)
+    offered = {each.name for each in metadata.entry_points(group="pytest11")}
+    needless = {f"no:{name}" for name in offered - wanted}
+    return [each for each in given if each not in needless]
 
 
 def metadata_folders(config: pytest.Config) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -12,11 +13,14 @@ from pytest_instrcount.session.zygote import plugin_arguments
 
 
 def test_what_is_installed_is_found_by_name(tmp_path: Path) -> None:
-    """As importlib.metadata looks for it, in the order of ``sys.path``; what pip left half done has no name."""
+    """In the order of ``sys.path``; what pip left half done has no name, and a zip file is empty."""
     first, second = tmp_path / "first", tmp_path / "second"
     for path in ("first/A.b-1.0.dist-info", "first/-ip-9.dist-info", "second/a_b-2.0.egg-info"):
         tmp_path.joinpath(path).mkdir(parents=True)
-    found = installed_in([str(first), str(tmp_path / "nowhere"), str(second)])
+    with ZipFile(tmp_path / "third.zip", "w") as archive:
+        archive.writestr("a_b-3.0.dist-info/METADATA", "Name: a_b")
+    others = (str(tmp_path / "nowhere"), str(tmp_path / "third.zip"))
+    found = installed_in([str(first), *others, str(second)])
     named = [
         (str(first), str(first / "A.b-1.0.dist-info")),
         (str(second), str(second / "a_b-2.0.egg-info")),

@@ -10,7 +10,7 @@ from typing import Any
 
 #: The generator behind the functions of ``random``, and its own C method of seeding: what
 #: ``random.seed(0)`` comes to, with fewer instructions for Valgrind to translate.
-_generator: Any = getattr(random.seed, "__self__")  # noqa: B009 - no type knows it
+_generator: Any = random._inst
 _seed_generator = super(random.Random, _generator).seed
 
 
