@@ -218,6 +218,7 @@ class TestDetails:
     def test_all_of_many_functions(self, open_page: Open) -> None:
         page = open_page(samples.large(1))
         page.get_by_role("link", name="test_0").click()
+        page.get_by_role("heading", level=1, name="test_0").wait_for()
         rows = page.get_by_role("region", name="C functions").locator("tbody tr")
         assert rows.count() == 50
         page.get_by_role("button", name="Show all 80").click()
@@ -530,6 +531,7 @@ def test_budgets(open_page: Open) -> None:
     assert lines[0][3:] == ["25,114", "20,000"]
     assert table.get_by_role("link").all_inner_texts() == ["a.py::test_dear", "a.py::test_well"]
     table.get_by_role("link", name="test_dear").click()
+    page.get_by_role("heading", name="a.py::test_dear").wait_for()
     text = page.locator("#details").inner_text()
     assert "max_ir: 25,114, allowed 20,000" in text
     assert "<b>too much</b>\n  make it cheaper" in text
