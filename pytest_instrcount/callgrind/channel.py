@@ -29,8 +29,8 @@ def rehearsal_name(zygote: int) -> str:
     return f"{REHEARSAL}{zygote:02}"
 
 
-#: The answer to a pilot: warm-up calls, counted calls, and whether the warm-up is a long one.
-REPETITION = struct.Struct("<qqq")
+#: The answer to a pilot: warm-up calls and counted calls.
+REPETITION = struct.Struct("<qq")
 
 #: Added to nanoseconds, so that their text has 20 digits, whatever the clock says.
 PADDING = 10**19

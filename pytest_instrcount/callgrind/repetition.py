@@ -20,14 +20,6 @@ LONG_IR = 1_000_000_000
 #: A call that does nothing for so long (it sleeps, it waits for others) is called once.
 LONG_WAIT_SECONDS = 10.0
 
-#: A warm-up of more instructions than this is quicker before instrumentation starts.
-SHORT_WARMUP_IR = 16_000_000
-
-
-def is_long(ir: int, warmup: int) -> bool:
-    """True if a warm-up is worth another start of instrumentation. No count depends on it."""
-    return ir * warmup > SHORT_WARMUP_IR
-
 
 def choose_repetition(
     pilot_ir: int, warmup: int | None, calls: int | None, waited: float = 0.0

@@ -11,10 +11,8 @@ from pytest_instrcount.callgrind.repetition import (
     LONG_IR,
     MOST_CALLS,
     MOST_WARMUP,
-    SHORT_WARMUP_IR,
     WARMUP_IR,
     choose_repetition,
-    is_long,
     read_pilot,
 )
 from pytest_instrcount.errors import InstrcountError
@@ -54,13 +52,6 @@ def test_more_instructions_never_mean_more_calls() -> None:
     chosen = [choose_repetition(10**n, None, None) for n in range(14)]
     assert chosen == sorted(chosen, reverse=True)
     assert min(calls for _, calls in chosen) == 1
-
-
-def test_long() -> None:
-    """A warm-up is long by all its calls together."""
-    assert not is_long(SHORT_WARMUP_IR, 1)
-    assert is_long(SHORT_WARMUP_IR + 1, 1)
-    assert not is_long(10**12, 0)
 
 
 def test_pilot(tmp_path: Path) -> None:

@@ -38,6 +38,6 @@ async def _count(counter: Counter, repeat: RepeatAwaited, **how: Any) -> None:
     with counter.forked() as here:
         if here:
             steady_loop()
-            with closing(counter.steps(anew=True, **how)) as steps:
+            with closing(counter.steps(**how)) as steps:
                 for step in steps:
                     await repeat(*step)

@@ -55,8 +55,8 @@ class Counter(CallCounter):
 
     What happens is the same whether the number of repetitions is known beforehand or found by
     a pilot: a request that is not wanted is replaced by one that does nothing, at the same cost.
-    START throws all translated code away, so a pilot and the short warm-up after it share one;
-    a long warm-up is quicker between STOP and another START.
+    All that is not counted is done between STOP and another START, though both throw all translated
+    code away: what makes the memory equal takes four times as long while Callgrind instruments it.
     """
 
     def __init__(
@@ -176,7 +176,6 @@ class Counter(CallCounter):
         warmup: int | None = None,
         calls: int | None = None,
         iterations: int = 1,
-        anew: bool = False,
         once: bool = False,
     ) -> Generator[Step, None, None]:
         """Steps of a repetition. ``warmup`` and ``calls`` are the numbers that the test itself sets.
@@ -184,10 +183,6 @@ class Counter(CallCounter):
         Leaves a dump of what was before each counted call, which is to be forgotten (Callgrind counts
         calls even while it collects no cost; its request to zero all leaves some), and one of the call;
         then two more with nothing in between. The others are a pilot's.
-
-        ``anew``: START comes after the warm-up whether there was a pilot or not. Where calls return
-        into frames from before START, as a coroutine into its loop, Callgrind gives their cost to
-        one function or another, by what has happened since.
 
         ``once``: the call can be made a single time, and that one is counted.
         """
@@ -214,31 +209,25 @@ class Counter(CallCounter):
         )
         # Calls that are made while no cost is collected are not reset by a dump. So whatever
         # runs behind START is collected and then dumped, wanted or not.
-        start_pilot, toggle_pilot, dump_pilot = (
-            (start, toggle, dump) if pilot else (nothing, nothing, nothing)
+        start_pilot, toggle_pilot, dump_pilot, stop_pilot = (
+            (start, toggle, dump, stop) if pilot else (nothing,) * 4
         )
         try:
             start_pilot()
             toggle_pilot()
             yield tries, dump_pilot, dump_pilot
             toggle_pilot()
-            warmup, calls, long = self._channel.ask(REPETITION)
-            short = pilot and not long and not anew
-            stop_pilot = stop if pilot and not short else nothing
-            start_counted = nothing if short else start
-            toggle_warmup = toggle if short else nothing
+            warmup, calls = self._channel.ask(REPETITION)
             stop_pilot()
-            toggle_warmup()
             switch_only(_SWITCH_WARM_UP, nothing, nothing)
             yield warmup, nothing, nothing
             gc.collect()
-            gc.freeze()
             gc.disable()
             settling = min(SETTLING_CALLS, warmup)
             settle(self._layout, settling + calls)
+            gc.freeze()  # what the collector looks at before each call is little
             yield settling, nothing, nothing
-            toggle_warmup()
-            start_counted()
+            start()
             dump_pilot()
             toggle()
             yield calls, dump, dump

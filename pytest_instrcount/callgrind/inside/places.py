@@ -14,6 +14,7 @@ import random
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -210,11 +211,8 @@ def _align_arenas() -> None:
     Valgrind maps memory into the first gap that is large enough, so what is in the way there is taken:
     kept of a mapping, never mapped again, for an arena may be made there between two calls.
     """
-    libc = ctypes.CDLL(None)
+    libc = _libc()
     size = _ARENA_POOLS * _POOL_BYTES
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     for _ in range(_MOST_GAPS):
         start = libc.mmap(None, size, mmap.PROT_READ, private, -1, 0)
@@ -222,3 +220,12 @@ def _align_arenas() -> None:
         libc.munmap(start + taken, size - taken)
         if not taken:
             break
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return libc

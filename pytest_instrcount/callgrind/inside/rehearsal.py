@@ -72,7 +72,7 @@ class _Plugin:
                 "by_python": 0,
             }
             body = json.dumps(order).encode()
-            ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1, 0))
+            ours.sendall(len(body).to_bytes(4, "little") + body + REPETITION.pack(1, 1))
             child.run(line.channel, self._scratch, requests)
             line.close()
             ours.close()

@@ -18,7 +18,6 @@ from pytest_instrcount.callgrind.procfs import seconds_at_work
 from pytest_instrcount.callgrind.repetition import (
     LONG_WAIT_SECONDS,
     choose_repetition,
-    is_long,
     read_pilot,
 )
 from pytest_instrcount.counts.totals import is_whole, read_total
@@ -202,7 +201,7 @@ class Run:
         chosen = self.chosen = choose_repetition(total, warmup, calls, waited)
         if waited >= LONG_WAIT_SECONDS:
             self.once = seconds
-        self.channel.socket.sendall(REPETITION.pack(*chosen, is_long(total, chosen[0])))
+        self.channel.socket.sendall(REPETITION.pack(*chosen))
 
     def note_count(self, iterations: int) -> None:
         """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
