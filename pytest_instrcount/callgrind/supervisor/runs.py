@@ -20,24 +20,28 @@ from pytest_instrcount.callgrind.repetition import (
     choose_repetition,
     read_pilot,
 )
+from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS
 from pytest_instrcount.counts.totals import is_whole, read_total
 from pytest_instrcount.host.patience import Patience
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]
 
-#: So many layouts of memory are forked of one zygote, whose memory was filled before its first import:
-#: what a zygote has imported lies elsewhere than in the one of the usual layout, which is number 0.
-_LAYOUTS_OF_A_ZYGOTE = 3
+#: So many zygotes fork the layouts of memory other than the usual one, in turn: they have filled their
+#: memory before their first import, and what they have imported lies alike in all layouts of one of them.
+_OTHER_ZYGOTES = 4
 
 
 def zygote_of(layout: int) -> int:
     """The number of the zygote that a layout is forked of.
 
-    >>> [zygote_of(layout) for layout in range(8)]
-    [0, 1, 1, 1, 2, 2, 2, 3]
+    So many layouts as a gate measures need no other zygotes; those of a benchmark do.
+
+    >>> [zygote_of(layout) for layout in range(10)]
+    [0, 1, 2, 3, 4, 1, 2, 3, 4, 5]
     """
-    return -(-layout // _LAYOUTS_OF_A_ZYGOTE)
+    again, turn = divmod(layout - 1, MOST_OTHER_LAYOUTS)
+    return 1 + _OTHER_ZYGOTES * again + turn % _OTHER_ZYGOTES if layout else 0
 
 
 @dataclass(slots=True, eq=False)
