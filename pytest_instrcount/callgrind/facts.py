@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import FIXED
+from pytest_instrcount.callgrind.failing import met_limit
 from pytest_instrcount.callgrind.interpreter import build_facts, check_build
 from pytest_instrcount.callgrind.requests import MACHINES
 from pytest_instrcount.errors import InstrcountError
@@ -58,9 +59,8 @@ def find_valgrind(name: str) -> tuple[str, str]:
     try:
         answer = run_program([path, "--version"], _VERSION_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InstrcountError(
-            "valgrind-broken", f"{path} does not run: {error}", _INSTALL
-        ) from None
+        why, remedy = met_limit(str(error)) or (str(error), _INSTALL)
+        raise InstrcountError("valgrind-broken", f"{path} does not run: {why}", remedy) from None
     words = answer.stdout.decode(errors="replace")
     found = re.search(r"valgrind-(\d+)\.(\d+)\S*", words)
     if found is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import resource
 from pathlib import Path
@@ -16,6 +18,8 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _LIMITS = (resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")
+#: So many files are enough for what is ours, and for most tests.
+_FILES = 256
 
 REPORT = "pytest --instrcount --instrcount-debug=DIR    (then report it, with what is in DIR)"
 
@@ -34,8 +38,12 @@ def whose_failure(said: str) -> Literal["plugin", "project", "valgrind"]:
     return "project" if said.startswith("pytest ended with") else "valgrind"
 
 
-def memory_limit(said: str) -> tuple[str, str] | None:
-    """The limit that a process has met, in words, and what to type; None if it was none of these."""
+def met_limit(said: str) -> tuple[str, str] | None:
+    """The limit of the shell that a process has met, in words, and what to type; None if it met none."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if os.strerror(errno.EMFILE) in said and files < _FILES:
+        why = f"it may have {files} files open (ulimit -n), which is too little"
+        return why, f"ulimit -n {_FILES}    (in a new shell)"
     if not _OUT_OF_MEMORY.search(said):
         return None
     for limit, option in _LIMITS:
@@ -50,7 +58,7 @@ def memory_limit(said: str) -> tuple[str, str] | None:
 
 def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
     """The message for a zygote that does not start or stay alive, and the command to type."""
-    limit = memory_limit(said)
+    limit = met_limit(said)
     if limit is not None:
         why, remedy = limit
         return f"pytest cannot run {place} here: {why}", remedy

@@ -13,7 +13,7 @@ from pathlib import Path
 from pytest_instrcount.callgrind.channel import ChannelClosed
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.endings import read_lines
-from pytest_instrcount.callgrind.failing import broken_supervisor, memory_limit, why_and_remedy
+from pytest_instrcount.callgrind.failing import broken_supervisor, met_limit, why_and_remedy
 from pytest_instrcount.callgrind.launch import PACKAGE_FOLDER, ZygoteSetup, open_supervisor
 from pytest_instrcount.callgrind.messages import Answer, FromSupervisor, SpanOf
 from pytest_instrcount.callgrind.orders import Measure, Order, Start, Stop
@@ -36,7 +36,7 @@ class Problem:
 
     def remedy(self, test: str) -> str:
         """The command to type, if there is one; ``test`` as quoted for a shell."""
-        limit = memory_limit(f"{self.why}\n{self.detail}")
+        limit = met_limit(f"{self.why}\n{self.detail}")
         if limit is not None:
             why, remedy = limit
             return f"{remedy}    ({why})"
@@ -71,11 +71,9 @@ class Zygote:
         except BaseException as error:
             scratch.remove()
             if isinstance(error, (OSError, subprocess.SubprocessError)):
-                raise InstrcountError(
-                    "scratch",
-                    f"nothing can be started in {scratch.path}: {error}",
-                    "df -h; ulimit -a    (is there space, and are there descriptors?)",
-                ) from error
+                why, remedy = met_limit(str(error)) or (str(error), "df -h    (is there space?)")
+                why = f"nothing can be started in {scratch.path}: {why}"
+                raise InstrcountError("scratch", why, remedy) from error
             raise
         finally:
             os.close(scratch.lock)  # the supervisor has it, and ends last

@@ -149,14 +149,15 @@ def test_a_limit_of_file_size(place: Place) -> None:
     place.assert_nothing_left(tree)
 
 
-def test_few_descriptors(place: Place) -> None:
-    """Said, with what to do."""
+@pytest.mark.parametrize("files", [11, 18, 24])
+def test_few_descriptors(place: Place, files: int) -> None:
+    """Said, with what to do: of Valgrind, of what starts it, and of pytest inside."""
     place.write("test_a.py", TESTS)
     tree = place.tree()
-    done = run_in_shell(place, 'ulimit -n 11; exec "$@"')
+    done = run_in_shell(place, f'ulimit -n {files}; exec "$@"')
     assert done.code == 4, done.output
-    assert "Too many open files" in done.output
-    assert "fix: " in done.output
+    assert f"it may have {files} files open (ulimit -n)" in done.output
+    assert "fix: ulimit -n 256" in done.output
     place.assert_nothing_left(tree)
 
 
