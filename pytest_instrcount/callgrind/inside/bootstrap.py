@@ -12,6 +12,29 @@ import sys
 del sys.path[0]  # the folder of this script; what the user had comes back below
 del __file__  # multiprocessing would run this script again in each process it spawns
 
+_zygote = int(sys.argv[2]) if sys.argv[2:] else 0
+_gaps = []
+
+
+def _part_names():
+    """Leave gaps of many sizes for the names of what is imported before layouts can be disturbed.
+
+    From CPython 3.13 on, names of the standard library's first modules are made at run time: without
+    gaps two of them would share a place in the cache of methods in all layouts, or in none.
+    """
+    for size in (48, 64, 80):
+        made = [None] * 8000
+        for number in range(8000):
+            made[number] = b"-".ljust(size - sys.getsizeof(b""))
+        for step in (2 + _zygote % 4, 7 + _zygote * size // 16 % 90, 97 + _zygote % 7):
+            for number in range(0, 8000, step):
+                made[number] = None
+        _gaps.append(made)
+
+
+if _zygote:
+    _part_names()
+
 from importlib import machinery  # noqa: E402
 
 
@@ -161,11 +184,11 @@ if _plan.get("own_package"):
     _use_plugin_in(_plan["own_package"])
 
 
-_plan["zygote"] = int(sys.argv[2]) if sys.argv[2:] else 0
-if _plan["zygote"]:
+_plan["zygote"] = _zygote
+if _zygote:
     from pytest_instrcount.callgrind.inside.layout import disturb
 
-    disturb(_plan["zygote"])  # what is imported from here on lies elsewhere
+    disturb(_zygote)  # what is imported from here on lies elsewhere
 
 
 def _say_what_is_installed(plugins, index, folders):
