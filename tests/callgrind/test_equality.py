@@ -223,7 +223,7 @@ def test_one_percent_more_work_fails_one_test(
 
     write("pass")
     run("--instrcount-update-baseline")
-    write("for n in range(4): total += n; total -= n")
+    write("for n in range(8): total += n; total -= n")
     result, tests = run("--instrcount-max-delta=0.5%", "--junitxml=junit.xml")
     assert result.ret == 1
     assert tests["test_suite.py::test_work"]["verdict"] == "regressed"
