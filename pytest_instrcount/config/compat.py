@@ -7,6 +7,7 @@ elsewhere.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,13 +122,17 @@ def on_rewritten(
 
 
 def leave_readline_out() -> None:
-    """Have pytest not import readline, as it does for the sake of another one than GNU's.
+    """Have pytest not import readline, as it does for the sake of another one than GNU's, and with pdb.
 
     The terminal library below readline looks for its databases again when a second begins: whether
     one began while it was imported would be in the heap of every test.
     """
     capture: Any = importlib.import_module("_pytest.capture")
     capture._readline_workaround = lambda: None  # some versions of pytest have none
+    if sys.version_info >= (3, 13) and "readline" not in sys.modules:
+        sys.modules["readline"] = None  # pdb imports what completes names, which does without
+        importlib.import_module("pdb")
+        del sys.modules["readline"]
 
 
 def failure(path: str, line: int, text: str) -> Any:
