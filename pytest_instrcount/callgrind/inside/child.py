@@ -228,7 +228,6 @@ class Counter(CallCounter):
             gc.freeze()  # what the collector looks at before each call is little
             yield settling, nothing, nothing
             start()
-            dump_pilot()
             toggle()
             yield calls, dump, dump
             switch_only(1, dump, dump)

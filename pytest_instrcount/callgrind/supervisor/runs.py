@@ -211,7 +211,7 @@ class Run:
         """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
         warmup, calls = self.chosen
         self.counted = [warmup, calls * iterations]
-        first = self.earlier + (4 if self.piloted else 1)
+        first = self.earlier + (3 if self.piloted else 1)
         self.wanted_dumps = list(range(first, first + 2 * calls + 1, 2))
 
     def spans(self) -> list[tuple[str, float, float]]:
