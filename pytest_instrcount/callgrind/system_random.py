@@ -27,7 +27,7 @@ def replace_system_random() -> None:
     seed_system("")
     os.urandom = _urandom
     vars(random)["_urandom"] = _urandom
-    random.Random.seed = _seed_generator  # type: ignore[method-assign]
+    random.Random.seed = _seed_generator  # type: ignore[method-assign] # of all generators there are
     random.seed = random._inst.seed
     os.register_at_fork(before=_count_fork, after_in_child=_seed_fork)
 

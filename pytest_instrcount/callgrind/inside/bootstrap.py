@@ -20,7 +20,8 @@ def _part_names():
     """Leave gaps of many sizes for the names of what is imported before layouts can be disturbed.
 
     From CPython 3.13 on, names of the standard library's first modules are made at run time: without
-    gaps two of them would share a place in the cache of methods in all layouts, or in none.
+    gaps two of them would share a place in the cache of methods in all layouts, or in none. It is
+    done again in ``layout``, which cannot be imported yet, and imports names itself.
     """
     for size in (48, 64, 80):
         made = [None] * 8000
