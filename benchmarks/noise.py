@@ -11,7 +11,6 @@ test and each change it prints, at the end, the worst shift in per cent
     dropped    if all noise were left out, whatever it grew by
     rules      if what the rules know were left out, without measuring other layouts
 
-``add_first_fixture`` is printed and not judged: a test's first fixture has it counted in another way.
 Exits 1 unless the median of the denoised shifts is 0, the worst at most 0.02 % (0.05 % for an
 interpreter without symbols), the worst raw shift above 1 %, and no verdict other than "unchanged".
 Prints the detection limits, too.
@@ -31,7 +30,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from columns import COLUMNS, known_noise, shifts
-from unrelated import CHANGES, SHOWN_ONLY, Counted, Project, write_project
+from unrelated import CHANGES, Counted, Project, write_project
 
 #: The largest denoised shift, as a fraction; the second where static functions have no names.
 BOUND, BOUND_STRIPPED = 0.0002, 0.0005
@@ -58,8 +57,7 @@ def farthest(values: list[float]) -> float:
 def main() -> None:
     """Measure, print, and judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    changes = CHANGES | SHOWN_ONLY
-    parser.add_argument("--changes", nargs="*", choices=changes, default=list(changes))
+    parser.add_argument("--changes", nargs="*", choices=CHANGES, default=list(CHANGES))
     parser.add_argument("-k", default="", help="which workloads, as pytest's -k")
     parser.add_argument("--seed", type=int, default=1, help="of what the changes choose")
     parser.add_argument("--keep", type=Path, help="pickle all measurements into this file")
@@ -75,15 +73,14 @@ def main() -> None:
     kept = {"": baseline}
     for name in options.changes:
         changed: Project = base.copy(scratch / name / "project")
-        changes[name](changed, random.Random(f"{name} {options.seed}"))
+        CHANGES[name](changed, random.Random(f"{name} {options.seed}"))
         counted = {i: c for i, c in changed.measure(*chosen).items() if i in baseline}
         kept[name] = counted
         loud = [i for i, c in counted.items() if c.report["verdict"] != "unchanged"]
         moves = {nodeid: shifts(baseline[nodeid], each, known) for nodeid, each in counted.items()}
-        if name in CHANGES:
-            alarms += len(loud)
-            for nodeid, move in moves.items():
-                found[nodeid][name] = move
+        alarms += len(loud)
+        for nodeid, move in moves.items():
+            found[nodeid][name] = move
         line = [
             f"{column} {percent(farthest([move[column] for move in moves.values()])):>8}"
             for column in COLUMNS
@@ -92,9 +89,6 @@ def main() -> None:
         shutil.rmtree(changed.folder)
         if options.keep:
             options.keep.write_bytes(pickle.dumps(kept))
-    if not any(found.values()):  # what is not judged alone
-        shutil.rmtree(scratch)
-        return
     print(f"\n{'worst shift in %':<44}" + "".join(f"{column:>10}" for column in COLUMNS))
     for nodeid, by_change in found.items():
         worst = [farthest([s[column] for s in by_change.values()]) for column in COLUMNS]

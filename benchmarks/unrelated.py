@@ -196,7 +196,7 @@ def add_fixtures(project: Project, pick: random.Random) -> None:
 
 
 def add_first_fixture(project: Project, pick: random.Random) -> None:
-    """A fixture for every test: those without one are counted in another way from then on."""
+    """A fixture for every test, which is the first one of most."""
     (name,) = _names(pick, 1)
     text = f"@pytest.fixture(autouse=True)\ndef {name}():\n    yield ['{name}']"
     _edit(project.folder / "conftest.py", "", text)
@@ -311,8 +311,8 @@ def change_all(project: Project, pick: random.Random) -> None:
         change(project, pick)
 
 
-CHANGES: dict[str, Change] = {**SINGLE, "change_all": change_all}
-
-#: Measured and printed, and not judged: not the count is another then, but how it is made. Between
-#: two calls of such a test lies all that pytest does around them.
-SHOWN_ONLY: dict[str, Change] = {"add_first_fixture": add_first_fixture}
+CHANGES: dict[str, Change] = {
+    **SINGLE,
+    "change_all": change_all,
+    "add_first_fixture": add_first_fixture,
+}

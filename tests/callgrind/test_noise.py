@@ -44,6 +44,10 @@ import decimal, wave, xmlrpc.client
 
 LIVE = [[n, {n: str(n)}] for n in range(3000)]
 
+@pytest.fixture(autouse=True)
+def first():
+    yield
+
 class Another:
     """It has methods that nobody calls."""
     name = "another"
@@ -133,3 +137,28 @@ def test_what_is_imported_before_a_test_lies_elsewhere(
     places = {*(project.path / "places.txt").read_text().split()}
     # in the usual layout, and in three others, each of a zygote of its own
     assert len(places) == 4
+
+
+def test_some_layouts_count_between_set_up_and_tear_down(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """What pytest does there moves a count, as a first fixture would; a check has no need of it."""
+    said = project.path / "said.txt"
+    project.makepyfile(
+        test_way=f"""
+        import os
+        import traceback
+        import pytest
+
+        @pytest.mark.instrcount
+        def test_way():
+            stack = [frame.name for frame in traceback.extract_stack()]
+            with open({str(said)!r}, "a") as file:
+                file.write("within phases\\n" if "_repeat_phases" in stack else "alone\\n")
+        """
+    )
+    run("--instrcount-update-baseline", "--instrcount-blame=off")
+    assert {*said.read_text().splitlines()} == {"alone", "within phases"}
+    said.unlink()
+    run("--instrcount-max-delta=50%")
+    assert {*said.read_text().splitlines()} == {"alone"}
