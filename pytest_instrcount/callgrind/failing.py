@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import resource
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +16,7 @@ _OUT_OF_MEMORY = re.compile(
     r"MemoryError|out of memory|cannot allocate memory|failed to map segment|Valgrind cannot continue",
     re.IGNORECASE,
 )
-_LIMITS = (resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")
+_LIMITS = ("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")
 #: So many files are enough for what is ours, and for most tests.
 _FILES = 256
 
@@ -40,6 +39,8 @@ def whose_failure(said: str) -> Literal["plugin", "project", "valgrind"]:
 
 def met_limit(said: str) -> tuple[str, str] | None:
     """The limit of the shell that a process has met, in words, and what to type; None if it met none."""
+    import resource  # not on each system that counts byte code
+
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if os.strerror(errno.EMFILE) in said and files < _FILES:
         why = f"it may have {files} files open (ulimit -n), which is too little"
@@ -47,7 +48,7 @@ def met_limit(said: str) -> tuple[str, str] | None:
     if not _OUT_OF_MEMORY.search(said):
         return None
     for limit, option in _LIMITS:
-        soft, _ = resource.getrlimit(limit)
+        soft, _ = resource.getrlimit(getattr(resource, limit))
         if soft != resource.RLIM_INFINITY:
             why = (
                 f"it is given {soft / 1e6:,.0f} MB of memory (ulimit {option}), which is too little"
