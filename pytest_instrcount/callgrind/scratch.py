@@ -7,7 +7,6 @@ run to run; so the name is a number, the lowest that no other run of this user h
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
@@ -139,6 +138,8 @@ def _holders(parent: Path) -> str:
 
 def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
     """Make a folder with these in it, or take over one that a killed run left; None if it is somebody's."""
+    import fcntl  # not where ``show`` and ``compare`` are wanted, and nothing is measured
+
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:

@@ -6,7 +6,6 @@ ours by ``PYTHONPATH``, which stands in its environment alone, and not in ``os.e
 
 from __future__ import annotations
 
-import _posixsubprocess
 import argparse
 import atexit
 import contextlib
@@ -90,6 +89,10 @@ class Children:
         cls, chosen: argparse.Namespace, tracer: Tracer, exports: Exports | None
     ) -> Children:
         """For the process that runs the program, and what it is traced by."""
+        if not hasattr(os, "fork"):
+            raise InstrcountError(
+                "trace-children", "--children needs a system with fork", "leave --children out"
+            )
         children = cls(chosen, Path(tempfile.mkdtemp(prefix="pytest-instrcount-")))
         children._is_main, children._tracer, children._exports = True, tracer, exports
         # Python writes no byte code for what is in an archive
@@ -116,6 +119,8 @@ class Children:
             children._begin()
 
     def _follow(self) -> None:
+        import _posixsubprocess  # not on each system
+
         os.putenv(_NAME, self._path(os.environ.get(_NAME, "")))
         leave = os._exit
 

@@ -34,9 +34,8 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     settings = load_settings(config)
     if not hasattr(config, "workerinput"):  # which writes nothing
         _prepare_writing(config, settings)
-    if settings.backend == BYTECODE:
-        _check_bytecode(config)
     if settings.backend != "auto":
+        _check_system(config, settings)
         return settings.backend, settings
     try:
         config.stash[VALGRIND] = facts.find_valgrind(settings.valgrind)
@@ -70,6 +69,14 @@ def _prepare_writing(config: pytest.Config, settings: Settings) -> None:
     config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
     with as_usage_errors():
         mend(settings.baseline_dir)
+
+
+def _check_system(config: pytest.Config, settings: Settings) -> None:
+    if settings.backend == BYTECODE:
+        _check_bytecode(config)
+    elif sys.platform != "linux":
+        with as_usage_errors():  # before anything is imported that is of Linux alone
+            facts.find_valgrind(settings.valgrind)
 
 
 def _check_bytecode(config: pytest.Config) -> None:

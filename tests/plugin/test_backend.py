@@ -248,16 +248,13 @@ def test_bytecode_and_outcomes(bare: Project) -> None:
     result.stdout.fnmatch_lines(["*ValueError: at the end*"])
 
 
-@later
-def test_bytecode_elsewhere(tmp_path: Path) -> None:
-    """Where there is no fork, no /proc and none of the modules that Linux alone has."""
-    tmp_path.joinpath("test_it.py").write_text(WORK.replace("SIZE", "9"))
-    tmp_path.joinpath("pytest.ini").write_text("[pytest]\n")
-    code = """
+#: No fork, no /proc, and none of the modules that Linux alone has.
+ELSEWHERE = """
 import ctypes, os, socket, sys, sysconfig
 import pytest  # with what it imports here
 sysconfig.get_config_vars()  # of this system
-for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+import subprocess
+for name in ("fcntl", "resource", "termios", "pwd", "grp", "_posixsubprocess"):
     sys.modules[name] = None
 for module, names in (
     (os, ("fork", "uname", "getuid", "sched_getaffinity", "waitpid")),
@@ -269,22 +266,56 @@ for module, names in (
 real = ctypes.CDLL
 ctypes.CDLL = lambda name, *args, **kwargs: real(name + "", *args, **kwargs)  # not None
 sys.platform = "darwin"
-sys.exit(pytest.main(sys.argv[1:]))
 """
-    words = ["--instrcount-update-baseline", *BYTECODE, "-p", "pytest_instrcount.plugin"]
+
+
+def run_elsewhere(folder: Path, *args: str, code: int = 0, main: str = "pytest.main") -> str:
+    """What pytest, or the ``main`` of another module, prints there, ending with this code."""
+    folder.joinpath("pytest.ini").write_text("[pytest]\n")
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for args in (words, ["--instrcount", *words[1:]]):
-        ended = subprocess.run(
-            [sys.executable, "-c", code, *args, "--basetemp", str(tmp_path / "b")],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "instrcount: 4 unchanged" in ended.stdout
+    call = f"import {main.rpartition('.')[0]}\nsys.exit({main}(sys.argv[1:]))"
+    words = list(args)
+    if main == "pytest.main":
+        words += ["-p", "pytest_instrcount.plugin", "--basetemp", str(folder / "b")]
+    ended = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE + call, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def test_natively_elsewhere(tmp_path: Path) -> None:
+    tmp_path.joinpath("test_it.py").write_text(WORK.replace("SIZE", "9"))
+    said = run_elsewhere(tmp_path, "--instrcount", "--instrcount-backend=auto")
+    assert "tests run natively" in said
+    said = run_elsewhere(tmp_path, "--instrcount", code=4)
+    assert "on Linux only, and this is darwin [not-linux]" in said
+
+
+def test_commands_elsewhere(tmp_path: Path) -> None:
+    """Baselines are read, and scripts traced, where nothing can be measured."""
+    tmp_path.joinpath("script.py").write_text("sorted([2, 1], key=abs)\n")
+    for words, code, said in (
+        ("doctor", 2, "does not load the plugin here"),
+        ("compare here there", 2, "[report-unreadable]"),
+        ("trace script.py", 0, "__main__.<module>"),
+        ("trace --children script.py", 2, "[trace-children]"),
+    ):
+        main = "pytest_instrcount.cli.main.main"
+        assert said in run_elsewhere(tmp_path, *words.split(), code=code, main=main)
+
+
+@later
+def test_bytecode_elsewhere(tmp_path: Path) -> None:
+    tmp_path.joinpath("test_it.py").write_text(WORK.replace("SIZE", "9"))
+    run_elsewhere(tmp_path, "--instrcount-update-baseline", *BYTECODE)
+    assert "instrcount: 4 unchanged" in run_elsewhere(tmp_path, "--instrcount", *BYTECODE)
     (key,) = (path.name for path in tmp_path.joinpath("instrcount_baselines").glob("cp*"))
     assert key.split("-")[1] == "darwin" and key.endswith("-bytecode")
     stored = next(tmp_path.glob("instrcount_baselines/**/test_marked*.json"))

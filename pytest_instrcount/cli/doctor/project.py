@@ -71,6 +71,12 @@ def read_project() -> Project:
     if taker.config is None:
         raise _refused(said)
     config = taker.config
+    if not hasattr(config.option, "instrcount"):
+        raise InstrcountError(
+            "doctor-project",
+            "pytest does not load the plugin here: by PYTEST_DISABLE_PLUGIN_AUTOLOAD, or -p no:instrcount",
+            "add to pytest's addopts: -p pytest_instrcount.plugin",
+        )
     try:
         settings = load_settings(config)
     except pytest.UsageError as error:
