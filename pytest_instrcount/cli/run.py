@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TypeAlias
+from typing import TextIO, TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 
@@ -18,19 +18,31 @@ FAILED = 2
 
 def print_anything() -> None:
     """From here on what is beyond the terminal's encoding, such as a name of a test, is escaped."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in _open_streams():
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _open_streams() -> list[TextIO]:
+    """What can be printed to: a program that was traced may have closed the one or the other."""
+    return [each for each in (sys.stdout, sys.stderr) if each is not None and not each.closed]
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InstrcountError("folder-gone", "the working folder is gone", 'cd "$PWD"') from None
 
 
 def run_command(chosen: argparse.Namespace) -> int:
     """Run the command that was chosen; returns the exit code."""
     code = 0
     try:
+        _check_folder()
         lines, code = chosen.run(chosen)
-        if lines:
-            print("\n".join(lines))
-        sys.stdout.flush()
+        for stream in _open_streams()[:1]:
+            print(*lines, sep="\n", end="\n" if lines else "", file=stream, flush=True)
     except InstrcountError as error:
         print(error, file=sys.stderr)
         return FAILED

@@ -59,6 +59,17 @@ def said(capsys: Captured, *args: str, code: int = 0) -> list[str]:
     return "".join(capsys.readouterr()).splitlines()
 
 
+@pytest.mark.parametrize("command", ["show x", "history x", "compare a b", "trace x", "doctor"])
+def test_a_folder_that_is_gone(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert said(capsys, *command.split(), code=2)[0].endswith("[folder-gone]")
+
+
 def slug_of(lines: list[str]) -> str:
     assert len(lines) == 2 and lines[1].startswith("  fix: ")
     found = re.search(r"\[([a-z-]+)\]$", lines[0])

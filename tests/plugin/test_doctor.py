@@ -126,6 +126,13 @@ def test_settings_that_pytest_refuses(doctor: Doctor, pytester: pytest.Pytester)
     result.stderr.fnmatch_lines(["instrcount_max_delta = 'much'*"])
 
 
+def test_a_conftest_that_ends_python(doctor: Doctor, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("raise SystemExit('not today')")
+    result = doctor()
+    assert result.ret == 2
+    result.stderr.fnmatch_lines(["SystemExit: not today [[]doctor-project]"])
+
+
 def test_a_test_that_is_not_there(doctor: Doctor, pytester: pytest.Pytester) -> None:
     """Exit code 2, and one that would do."""
     pytester.makepyfile(test_it="def test_b(instrcount): instrcount(sum, [1])")

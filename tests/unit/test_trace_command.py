@@ -133,6 +133,14 @@ def test_however_it_ends(text: str, code: int, error: str, tmp_path: Path) -> No
     assert "__main__.f" in names
 
 
+def test_a_script_that_closes_stdout(tmp_path: Path) -> None:
+    """The tree goes to stderr then, and nowhere if that is closed, too."""
+    write(tmp_path, "import sys\nsys.stdout.close()")
+    assert lines(run(tmp_path, "script.py")[1]) == ["__main__.<module>  1"]
+    write(tmp_path, "import sys\nsys.stdout = sys.stderr = None")
+    assert run(tmp_path, "script.py") == ("", "")
+
+
 THREADS = """
 import threading, time
 from concurrent.futures import ThreadPoolExecutor

@@ -143,7 +143,10 @@ def _run_pytest(args: list[str], plugin: object) -> str:
     """Run pytest here, for what a plugin sees; returns what it printed."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        pytest.main(args, plugins=[plugin])
+        try:
+            pytest.main(args, plugins=[plugin])
+        except SystemExit as error:  # a conftest may
+            print(f"SystemExit: {error}")
     return said.getvalue()
 
 

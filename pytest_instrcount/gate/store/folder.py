@@ -113,7 +113,7 @@ def _refuse_link(path: Path) -> None:
         raise InstrcountError(
             "baseline-unreadable",
             f"{shown_path(path)} is a symbolic link, and none is followed",
-            f"rm {shown_path(path)}",
+            f"ls -l {shown_path(path)}    (in a folder of baselines it can go)",
         )
 
 
