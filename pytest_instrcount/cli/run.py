@@ -32,7 +32,7 @@ def _check_folder() -> None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise InstrcountError("folder-gone", "the working folder is gone", 'cd "$PWD"') from None
+        raise InstrcountError("folder-gone", "the working folder is gone", "cd ..") from None
 
 
 def run_command(chosen: argparse.Namespace) -> int:
