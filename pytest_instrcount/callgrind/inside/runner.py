@@ -215,12 +215,12 @@ class TestChild:
         if self._fixture is not None:
             self._unused = self._benchmark is not None and not self._fixture.called
             self._problem = "" if self._unused else self._fixture.why_uncounted()
-        elif not self._layout % 2 and repeater.has_nothing_to_renew():
-            # In odd layouts all are counted within phases, which leave the cache of methods colder:
-            # that is to be noise, for a test may get its first fixture.
-            self._count_last = lambda: repeater.count_call(counter)
-        else:
+        elif self._layout % 2 or not repeater.has_nothing_to_renew():
+            # In odd layouts every test: phases leave the cache of methods colder, which is to be
+            # noise, for a test may get its first fixture.
             repeater.count_phases(counter)
+        else:
+            self._count_last = lambda: repeater.count_call(counter)
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: Any) -> None:
