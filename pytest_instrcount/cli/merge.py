@@ -86,14 +86,7 @@ class _Input:
 
 
 def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
-    read = [
-        _Input(
-            root,
-            list(read_folder(root)),
-            [(key, load_shard(path)) for path, key in shard_files(root)],
-        )
-        for root in inputs
-    ]
+    read = _read(inputs)
     chosen = _choose(read)
     contents = {place: file.content for place, file in chosen.items()}
     contents |= _denoised_again(read, chosen)
@@ -109,6 +102,23 @@ def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
     beside = f", beside {same} that were there" if same else ""
     lines = [f"{several(number, 'baseline')} written to {shown_path(out)}{beside}"]
     return lines + _notes(read, chosen)
+
+
+def _read(roots: Sequence[Path]) -> list[_Input]:
+    read = [
+        _Input(
+            root,
+            list(read_folder(root)),
+            [(key, load_shard(path)) for path, key in shard_files(root)],
+        )
+        for root in roots
+    ]
+    if not any(each.files or each.shards for each in read):
+        where = " ".join(map(shown_path, roots))
+        raise InstrcountError(
+            "no-baselines", f"there are no baselines, nor shards, in {where}", f"ls {where}"
+        )
+    return read
 
 
 def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:

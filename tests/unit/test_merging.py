@@ -125,7 +125,11 @@ def spoil_size(root: Path) -> None:
 
 
 def spoil_by_pipe(root: Path) -> None:
-    os.mkfifo(folder(root).parent / "b.json")
+    os.mkfifo(folder(root).parent / "b-12345678.json")
+
+
+def spoil_by_another_json(root: Path) -> None:
+    (folder(root).parent / "package.json").write_text("{")
 
 
 def spoil_types(root: Path) -> None:
@@ -155,6 +159,7 @@ def spoil_age(root: Path) -> None:
         (spoil_by_link, "baseline-unreadable"),
         (spoil_by_linked_folder, "baseline-unreadable"),
         (spoil_by_pipe, "baseline-unreadable"),
+        (spoil_by_another_json, "baseline-mismatch"),
         (spoil_depth, "baseline-damaged"),
         (spoil_size, "baseline-damaged"),
         (spoil_types, "baseline-damaged"),
@@ -172,6 +177,39 @@ def test_a_folder_that_is_none(
     if slug != "shard-damaged":
         assert refused(capsys, "--into", tmp_path / "bad", tmp_path / "good") == slug
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_nothing_to_merge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job that lost its artifacts is no success."""
+    assert refused(capsys, "--into", tmp_path / "out", tmp_path) == "no-baselines"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["merge", "--into", "out", "."],
+        ["compare", ".", "instrcount_baselines"],
+        ["show", NODEID, "--baseline-dir", "."],
+        ["history", "test_gone", "--baseline-dir", "."],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["package.json", "a.txt"])
+def test_nobody_is_told_to_remove_what_is_no_baseline(
+    name: str,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The project is named where its folder of baselines is meant."""
+    folder(tmp_path / "instrcount_baselines")
+    (tmp_path / name).write_text('{"name": "a project\'s"}')
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    what, fix = capsys.readouterr().err.splitlines()
+    assert "[baseline-mismatch]" in what
+    assert fix.startswith("  fix: ls .")
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def read_project() -> Project:
         raise InstrcountError(
             "doctor-project",
             "pytest does not load the plugin here: by PYTEST_DISABLE_PLUGIN_AUTOLOAD, or -p no:instrcount",
-            "add to pytest's addopts: -p pytest_instrcount.plugin",
+            "export PYTEST_ADDOPTS='-p pytest_instrcount.plugin'    (or in the ini file: addopts)",
         )
     try:
         settings = load_settings(config)

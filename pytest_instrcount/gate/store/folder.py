@@ -19,6 +19,8 @@ from pytest_instrcount.gate.store.names import (
     file_error,
     file_name,
     folder_parts,
+    is_file_name,
+    own_key,
     printable,
     safe_part,
     shown_path,
@@ -51,8 +53,8 @@ def read_folder(root: Path) -> Iterator[StoredFile]:
     """All baselines and tables of calls below a folder, of all environments, by path.
 
     What ends in no ``.json`` is passed over. Raises InstrcountError as `load_baseline` and
-    `parse_calls`; "baseline-mismatch" for a file that is not where its test's belongs, and
-    "baseline-unreadable" for a symbolic link.
+    `parse_calls`; "baseline-mismatch" for a file that is not where its test's belongs, or has no name of
+    a test's, and "baseline-unreadable" for a symbolic link.
     """
     for _, found in read_each(root):
         if isinstance(found, InstrcountError):
@@ -77,6 +79,8 @@ def read_each(root: Path) -> Iterator[tuple[Path, StoredFile | InstrcountError]]
 
 
 def _read_file(path: Path, root: Path) -> StoredFile | None:
+    if not is_file_name(path.name):
+        raise _elsewhere(path, root, "no baseline of a test, and so does not belong")
     if path.name.endswith(CALLS_SUFFIX):
         text = read_text(path)
         content: Baseline | CallTable | None = None if text is None else parse_calls(text, path)
@@ -124,11 +128,17 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
     place = path.relative_to(root).parts
     if place[1:] == (*folder_parts(content.nodeid), name) and place[0] == safe_part(place[0]):
         return place
-    raise InstrcountError(
+    raise _elsewhere(
+        path, root, f"the baseline of {printable(content.nodeid)[:200]}, which belongs elsewhere"
+    )
+
+
+def _elsewhere(path: Path, root: Path, what: str) -> InstrcountError:
+    """The error for a file in what may be no folder of baselines: so the command only looks."""
+    return InstrcountError(
         "baseline-mismatch",
-        f"{shown_path(path)} is the baseline of {printable(content.nodeid)[:200]}, which belongs "
-        f"elsewhere below {shown_path(root)}",
-        f"name the folder of all environments (instrcount_baselines), or rm {shown_path(path)}",
+        f"{shown_path(path)} is {what} below {shown_path(root)}",
+        f"ls {shown_path(root)}    (the folder to name has one for each environment, like {own_key()})",
     )
 
 

@@ -53,6 +53,15 @@ def file_name(nodeid: str) -> str:
     return f"{slug or 'test'}-{hash8(nodeid)}.json"
 
 
+def is_file_name(name: str) -> bool:
+    """True if this can be the name of a test's baseline, or of its table of calls.
+
+    >>> is_file_name("test_a-3d491c41.calls.json"), is_file_name("package.json")
+    (True, False)
+    """
+    return re.fullmatch(r".+-[0-9a-f]{8}(\.calls)?\.json", name, re.DOTALL) is not None
+
+
 def folder_parts(nodeid: str) -> tuple[str, ...]:
     """The folders of a test's baseline below the environment's, from the test file's path.
 
