@@ -87,8 +87,8 @@ def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     assert found.baseline.python.how == "trampolines"
     assert rows[0][:2] == (0, "test_shop.py:test_plain")
     assert [row[3] for row in rows if row[1] == "shop.py:Item.price"] == [30 * stored.calls]
-    # trampolines cost little, from 3.14 on some more: the parts add up to about the whole
-    little = 0.2 if sys.version_info < (3, 14) else 0.3
+    # the parts add up to the whole and what trampolines cost: from 3.12 on calls lose a shortcut
+    little = 0.2 if sys.version_info < (3, 12) else 0.4
     assert sum(row[2] for row in rows) == pytest.approx(stored.total_ir, rel=little)
 
     write(suite, "return len(self.items) > 0 and self.total() > 0")
