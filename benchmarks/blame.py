@@ -5,8 +5,8 @@
 Takes the regressions of ``blame_regressions.py``: a function of the standard library, of a package or
 of the workloads themselves, whose source was edited so that its workload grows by some per cent. One
 test for each: stores baselines, puts the slower code in, measures again, and reads what the failure
-says. Right is what names the edited function first (or a comprehension in it, which has a frame of its own
-before 3.12); where that was renamed or moved as well, by its new name, and says what it was called before.
+says. Right is what names the edited function first; where that was renamed or moved as well, by its new
+name, and says what it was called before.
 
 Prints, for each regression: its kind, by how much its test grew, the function's share of the change,
 how much of the change the named functions explain (at most three; Python functions, C functions),
@@ -116,8 +116,6 @@ def judge(told: list[Any], blamed: dict[str, Any], version: str) -> bool:
             continue
         number[each["kind"]] += 1
         expected = each["expected"]
-        if first.startswith(f"{expected}.<locals>.<"):
-            expected = first
         if first == expected and each["renamed"] and not says_renamed(entry):
             first = f"{first}, not that it was renamed,"
         right[each["kind"]] += first == expected

@@ -88,7 +88,7 @@ def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     assert rows[0][:2] == (0, "test_shop.py:test_plain")
     assert [row[3] for row in rows if row[1] == "shop.py:Item.price"] == [30 * stored.calls]
     # the parts add up to the whole and what trampolines cost: from 3.12 on calls lose a shortcut
-    little = 0.2 if sys.version_info < (3, 12) else 0.4
+    little = 0.2 if sys.version_info < (3, 12) else 0.4 if sys.version_info < (3, 14) else 0.3
     assert sum(row[2] for row in rows) == pytest.approx(stored.total_ir, rel=little)
 
     write(suite, "return len(self.items) > 0 and self.total() > 0")

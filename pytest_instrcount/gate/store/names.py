@@ -59,7 +59,8 @@ def is_file_name(name: str) -> bool:
     >>> is_file_name("test_a-3d491c41.calls.json"), is_file_name("package.json")
     (True, False)
     """
-    return re.fullmatch(r".+-[0-9a-f]{8}(\.calls)?\.json", name, re.DOTALL) is not None
+    suffix = rf"(\.json|{re.escape(CALLS_SUFFIX)})"
+    return re.fullmatch(r".+-[0-9a-f]{8}" + suffix, name, re.DOTALL) is not None
 
 
 def folder_parts(nodeid: str) -> tuple[str, ...]:
