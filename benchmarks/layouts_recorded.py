@@ -66,7 +66,7 @@ class Recording(Zygote):
         )
         if isinstance(answer, Problem) or len(answer["dumps"]) < 2:
             return
-        profile = read_profile(answer)
+        profile, _ = read_profile(answer)
         if order.layout in self.layouts:
             entry["totals"][order.layout] = profile.total
             if order.layout <= self.kept:

@@ -117,6 +117,7 @@ def valgrind_command(
         "--vgdb=no",
         "--error-exitcode=0",
         "--quiet",
+        "--sanity-level=0",  # Valgrind looks over its own memory otherwise, again and again
         "--sigill-diagnostics=yes",  # which --quiet would switch off
         f"--log-file={log}",
         "--instr-atstart=no",

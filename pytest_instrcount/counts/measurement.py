@@ -69,6 +69,8 @@ class Measurement(Counted):
     unsteady: tuple[str, ...] = ()
     #: function -> instructions with all that it called, as `Profile.inclusive`
     inclusive: Mapping[str, int] = field(default_factory=dict)
+    #: True if each counted call gave the same counts: in other layouts one of them stands for all
+    alike: bool = False
 
     def __post_init__(self) -> None:
         if self.calls < 1 or self.total_ir < 0 or self.warmup < 0:

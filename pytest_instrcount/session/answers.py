@@ -71,7 +71,7 @@ def measurement_of(nodeid: str, result: Answer, packages: Packages, valgrind: st
             f"Callgrind left {dumps} dumps of the test",
             "pytest --instrcount --instrcount-isolation=process",
         )
-    profile = read_profile(result)
+    profile, alike = read_profile(result)
     warmup, calls = result["counted"]
     if profile.total <= 0:
         raise InstrcountError(
@@ -89,6 +89,7 @@ def measurement_of(nodeid: str, result: Answer, packages: Packages, valgrind: st
         packages=_imported(packages, result),
         callers=profile.callers,
         inclusive=profile.inclusive,
+        alike=alike,
     )
 
 
@@ -123,8 +124,11 @@ def _imported(packages: Packages, result: Answer) -> dict[str, str]:
 
 
 @timed("parse")
-def read_profile(result: Answer) -> Profile:
-    """The counts of one answer, without the switch, under standard names; the dumps are deleted."""
+def read_profile(result: Answer) -> tuple[Profile, bool]:
+    """The counts of one answer, without the switch, under standard names; the dumps are deleted.
+
+    With them, whether each call gave the same.
+    """
     dumps = [Path(path) for path in result["dumps"]]
     with collector_paused():
         try:
@@ -132,7 +136,9 @@ def read_profile(result: Answer) -> Profile:
         finally:
             for dump in dumps:
                 dump.unlink(missing_ok=True)
-        return standardize_profile(sum_profiles(each - switch for each in counted))
+        # not the calls: the first count has one more of the stub that asks for a dump
+        alike = all(each.inclusive == counted[0].inclusive for each in counted)
+        return standardize_profile(sum_profiles(each - switch for each in counted)), alike
 
 
 @contextmanager
@@ -178,7 +184,7 @@ def _measure_in(
     def unsettled() -> Iterator[Measurement]:
         return findings.rulings.unsettled(layouts.start)
 
-    repetition = {each.nodeid: (each.warmup, each.calls) for each in unsettled()}
+    repetition = {each.nodeid: each for each in unsettled()}
     if not repetition:
         return
     tests = several(len(repetition), "test")
@@ -189,8 +195,8 @@ def _measure_in(
     count("asked", "layouts", size)
     number = zygote.ask(
         [
-            replace(order_of(nodeid), warmup=warmup, calls=calls, pilot=False, layout=layout)
-            for nodeid, (warmup, calls) in repetition.items()
+            _again(order_of(each.nodeid), each, layout)
+            for each in repetition.values()
             for layout in layouts
         ]
     )
@@ -200,7 +206,8 @@ def _measure_in(
         profiles = []
         for place in range(len(layouts)):
             answer = zygote.wait(firsts[known.nodeid] + place, heartbeat.of(known.nodeid))
-            profiles += _profiles_in(answer, findings.rulings.environment["valgrind"])
+            valgrind = findings.rulings.environment["valgrind"]
+            profiles += _profiles_in(answer, valgrind, known.calls)
         if len(profiles) < len(layouts):
             failed = len(layouts) - len(profiles)
             findings.note(f"{known.nodeid}: {failed} of the repeated measurements failed")
@@ -211,13 +218,20 @@ def _measure_in(
         findings.rule(settled, *limits_of(known.nodeid))
 
 
-def _profiles_in(answer: Answer | Problem, valgrind: str) -> list[Profile]:
-    """One profile, or none where the measurement failed: then one layout has to do."""
+def _again(order: Order, known: Measurement, layout: int) -> Order:
+    """The order for another layout. The usual one is to show that it counts the same: all calls."""
+    calls = 1 if known.alike and layout else known.calls
+    return replace(order, warmup=known.warmup, calls=calls, pilot=False, layout=layout)
+
+
+def _profiles_in(answer: Answer | Problem, valgrind: str, calls: int) -> list[Profile]:
+    """One profile, of so many calls, or none where the measurement failed: then one layout has to do."""
     if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
         return []
     try:
         check_creator(answer, valgrind)
-        return [read_profile(answer)]
+        profile, _ = read_profile(answer)
+        return [sum_profiles([profile] * (calls // answer["counted"][1]))]
     except InstrcountError:
         return []
 

@@ -219,8 +219,9 @@ class Counting:
         orders, counted = [], {}
         for each, how in self._findings.rulings.to_attribute(MOST_BLAMED):
             order = self._order(self._items[each.nodeid])
-            orders.append((replace(order, warmup=each.warmup, calls=each.calls), how))
-            counted[each.nodeid] = each.total_ir / each.calls
+            calls = 1 if each.alike else each.calls
+            orders.append((replace(order, warmup=each.warmup, calls=calls), how))
+            counted[each.nodeid] = each
         if not orders:
             return
         from pytest_instrcount.session.attribute import Blaming
@@ -231,9 +232,10 @@ class Counting:
         heartbeat = Heartbeat(self._say, total=len(orders))
         with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
             for nodeid, tree in trees:
-                self._findings.attribute(nodeid, tree)
+                self._findings.attribute(nodeid, tree.over(counted[nodeid].calls))
         for nodeid, first_ir in blaming.first_irs.items():
-            self._findings.remark(nodeid, remarks_on_first(first_ir, counted[nodeid]))
+            mean = counted[nodeid].total_ir / counted[nodeid].calls
+            self._findings.remark(nodeid, remarks_on_first(first_ir, mean))
         for note in blaming.notes:
             self._findings.note(note)
 

@@ -46,14 +46,14 @@ def test_a_green_run_asks_nothing(suite: Project) -> None:
 
 
 def test_the_caller_is_named(suite: Project) -> None:
-    """With its place; and the same repetition is measured as counted."""
+    """With its place; and the same repetition is measured as counted, but for calls that are alike."""
     suite.valgrind.python["test_a"] = DEARER_TREE
     suite.valgrind.costs["test_a"] = 20_000
     asked(suite)
     result = suite.measure()
     (zygote,) = suite.valgrind.blaming
     (order,) = zygote.orders
-    assert (order.warmup, order.calls, order.pilot, order.by_python) == (20, 3, False, True)
+    assert (order.warmup, order.calls, order.pilot, order.by_python) == (20, 1, False, True)
     assert zygote.ended == 1
     result.stdout.fnmatch_lines(
         [

@@ -693,12 +693,16 @@ def test_noise_that_has_grown_is_said(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_other_layouts_are_repeated_as_often(project: Project) -> None:
-    """Code adapts to how often it ran, so all layouts have the warm-up and the calls of the first."""
+@pytest.mark.parametrize(("dumps", "calls"), [("131", 3), ("111", 1)])
+def test_other_layouts_are_repeated_as_often(project: Project, dumps: str, calls: int) -> None:
+    """Code adapts to how often it ran: all have the warm-up of the first, and one call if all were alike."""
+    counted = (f"cp31{each}-json.out" for each in dumps)
+    project.valgrind.recorded["test_a"] = *counted, "cp311-empty.out"
     project.write(ONE)
     project.update()
-    again = project.valgrind.started[-1].orders[1:]
-    assert {(order.warmup, order.calls, order.pilot) for order in again} == {(20, 3, False)}
+    usual, *others = project.valgrind.started[-1].orders[1:]
+    assert (usual.layout, usual.warmup, usual.calls, usual.pilot) == (0, 20, 3, False)
+    assert {(order.warmup, order.calls, order.pilot) for order in others} == {(20, calls, False)}
 
 
 def test_what_is_stored_already_is_not_measured_again(suite: Project) -> None:

@@ -76,6 +76,8 @@ class Counter(CallCounter):
         self._rehearses = rehearses
         self._layout = layout
         self._trampolines = trampolines
+        #: The usual layout says what is to be said; of others, and by function, counts are wanted alone.
+        self._tells = not layout and trampolines is None
         #: Whether something was counted, or failed to be.
         self.used = False
 
@@ -231,13 +233,14 @@ class Counter(CallCounter):
             toggle()
             yield calls, dump, dump
             switch_only(1, dump, dump)
-            for text in (*self.first_remarks(), *remarks_on_left()):
-                self._channel.send({"kind": "remark", "text": text})
-            if waited_for() != others:
-                starts = Starts()
-                with starts.noted():
-                    yield tries, nothing, nothing
-                self._channel.send({"kind": "offspring", "number": starts.number})
+            if self._tells:
+                for text in (*self.first_remarks(), *remarks_on_left()):
+                    self._channel.send({"kind": "remark", "text": text})
+                if waited_for() != others:
+                    starts = Starts()
+                    with starts.noted():
+                        yield tries, nothing, nothing
+                    self._channel.send({"kind": "offspring", "number": starts.number})
             os.write(channel, done)
             if self._ends:
                 end()

@@ -8,10 +8,11 @@ beside it, or searched for. So all that is free is taken, and a few blocks of ea
 from __future__ import annotations
 
 import ctypes
+import operator
 import sys
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 
 #: Bytes of the largest block that is asked for; of the largest of which threads keep some; of the smallest.
 _LARGEST, _LISTED, _SMALLEST = 100_000, 1032, 24
@@ -26,9 +27,13 @@ _MOST_TOPS = 4
 #: Where the top is looked for: blocks of so many bytes, and so many.
 _PROBE, _PROBES = 2000, 999
 
-#: All that lives on; what is freed at each of the next calls; and bytes left of the top beside `_TOP`.
+#: Blocks, one for each hole, or none where it is one now.
+_Column = list[bytes | None]
+#: All that lives on; what is freed at each of the next calls, and was at the last one; and bytes left of
+#: the top beside `_TOP`.
 _kept: list[object] = []
-_ready: list[Iterator[list[bytes | None]]] = [iter(())]
+_ready: list[Iterator[_Column]] = [iter(())]
+_freed: list[_Column] = [[]]
 _shift = [0]
 
 
@@ -37,33 +42,39 @@ def prepare(calls: int, shift: int) -> None:
 
     ``shift``: bytes that are left of the top beside what always is.
     """
-    heap = _find_heap()
+    heap = find_heap()
     if heap is None:
         return
     heap.take_free()
-    columns: list[list[bytes | None]] = [[None] * len(_holes()) for _ in range(calls + 1)]
+    columns: list[_Column] = [[None] * len(_holes()) for _ in range(calls + 1)]
     _kept.append(columns)
-    head = _HEAD + sys.getsizeof(b"")
-    for number, size in enumerate(_holes()):
+    for number, length in enumerate(_holes()):
         for column in columns:
-            column[number] = bytes(size - head)
+            column[number] = bytes(length)
     _ready[0] = iter(columns[:calls])
     _shift[0] = shift // _UNIT * _UNIT
 
 
 def renew() -> None:
     """Have nothing free but the holes of the next call, and as much of the top each time."""
-    heap = _find_heap()
+    heap = find_heap()
     if heap is None:
         return
+    _fill(_freed[0])  # with little that is executed: most holes are as they were
     for _ in range(_MOST_TOPS):
         heap.take_free()  # where the top is another, the old one is free
         if heap.leave(_TOP + _shift[0] + _SORTER):
             break
-    holes = next(_ready[0], [])
+    _freed[0] = holes = next(_ready[0], [])
     for number in range(len(holes)):
         holes[number] = None
     heap.malloc(_SORTER - _HEAD)
+
+
+def _fill(column: _Column) -> None:
+    """Take as many blocks as there were, from the largest on: none is taken from a larger one."""
+    blocks = map(b"".ljust, _holes())
+    any(map(operator.setitem, repeat(column), range(len(column)), blocks))
 
 
 class Heap:
@@ -78,7 +89,8 @@ class Heap:
         malloc, top = self.malloc, self._top
         for size in _sizes():
             begin = top.value
-            while (block := malloc(size)) and top.value == begin:
+            # where the block begins there is no need to look where the top does now
+            while (block := malloc(size)) != begin + _UNIT and block and top.value == begin:
                 pass
             if size > _LISTED:
                 self._free(block)
@@ -98,7 +110,7 @@ class Heap:
 
 
 @cache
-def _find_heap() -> Heap | None:
+def find_heap() -> Heap | None:
     """The heap, where glibc is the C library.
 
     The first and the last block in a list of free ones point to the list, and the one of blocks that
@@ -141,14 +153,15 @@ def _word(address: int) -> ctypes.c_size_t:
 
 @cache
 def _holes() -> tuple[int, ...]:
-    """The sizes of the holes."""
+    """Lengths of bytes objects in blocks that are as large as the holes, the largest first."""
     many = range(_PYMALLOC + 2 * _UNIT, _MANY, _UNIT)
     sizes = list(chain.from_iterable([size] * _HOLES for size in many))
     size = _MANY
     while size < _LARGEST_HOLE:
         sizes.append(size)
         size += size // 16
-    return tuple(sizes)
+    head = _HEAD + sys.getsizeof(b"")
+    return tuple(size - head for size in reversed(sizes))
 
 
 @cache

@@ -45,6 +45,7 @@ _rooms: list[Iterator[Iterator[None]]] = [iter(())]
 
 def open_arena() -> None:
     """Have all that is made from here on lie in a new arena of pymalloc, for there is no room elsewhere."""
+    heap.find_heap()  # so that no test has to
     _fill_arenas()
     settle(0)
 

@@ -15,10 +15,11 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import temporary_folder
-from pytest_instrcount.callgrind.inside.child import Counter, Trampolines
+from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.offspring import running_beside
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
+from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.callgrind.system_random import name_process
 from pytest_instrcount.config import compat
@@ -104,7 +105,7 @@ class TestChild:
         self._channel = channel
         order: TestOrder = channel.receive()
         self._order = order
-        item = self.items[order["nodeid"]]
+        item, dumps = self.items[order["nodeid"]], os.path.join(scratch, "dumps")
         self._prepare_process(
             order["child"], os.path.join(temporary_folder(scratch), order["child"])
         )
@@ -116,7 +117,8 @@ class TestChild:
             pilot=bool(order["pilot"]),
             rehearses=self._rehearses,
             layout=self._layout,
-            trampolines=self._trampolines(scratch) if order["by_python"] else None,
+            # not under a count that is gated: they change how Python calls
+            trampolines=make_trampolines(dumps) if order["by_python"] else None,
         )
         if not order["trace"]:
             self._config.stash[COUNTING] = self._make_fixture
@@ -159,12 +161,6 @@ class TestChild:
             "unused": self._unused,
             "remarks": [*remarks_of(self._benchmark), *filter(None, [self._beside])],
         }
-
-    def _trampolines(self, scratch: str) -> Trampolines:
-        """Not under a count that is gated: this changes how Python calls."""
-        from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
-
-        return make_trampolines(os.path.join(scratch, "dumps"))
 
     def _trace(self, item: Any, repeater: Repeater) -> None:
         """Count calls in the place of instructions; not under Valgrind, where this costs too much."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -126,6 +126,16 @@ class CallTree:
         names = {name for path in cut for name in path}
         places = {name: self.places[name] for name in names & self.places.keys()}
         return CallTree(self.how, self.counted, cut, places)
+
+    def over(self, calls: int) -> CallTree:
+        """Summed over so many calls, where one that was counted stands for all; a tracer's as it is.
+
+        >>> CallTree("trampolines", 1, {("f",): Row(30, 2)}).over(3).nodes
+        {('f',): Row(ir=90, calls=6)}
+        """
+        times = calls // self.counted if self.how == TRAMPOLINES else 1
+        nodes = {path: Row(times * row.ir, times * row.calls) for path, row in self.nodes.items()}
+        return replace(self, counted=times * self.counted, nodes=nodes)
 
     def rows(self) -> Iterator[tuple[int, str, int, int]]:
         """Depth, name, own cost and calls, each caller before what it called: `from_rows` reads it.
