@@ -64,10 +64,13 @@ def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
 
 def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> InstrcountError:
     shown = ", ".join(map(printable, sorted(found or ids)[:_MOST_NAMES]))
+    if not ids:
+        why = f"{shown_path(folder)} has no baseline"
+        return InstrcountError("test-unknown", why, "pytest --instrcount-update-baseline")
     if not found:
         return InstrcountError(
             "test-unknown",
-            f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown or 'none'}",
+            f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown}",
             "pytest --collect-only -q -m instrcount    (which tests there are)",
         )
     return InstrcountError(

@@ -226,6 +226,17 @@ def test_what_cannot_be_shown(
     assert slug_of(said(capsys, *args, code=2)) == slug
 
 
+def test_an_empty_folder_has_no_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """None is named, and what fills it is what to type."""
+    (tmp_path / "instrcount_baselines").mkdir()
+    monkeypatch.chdir(tmp_path)
+    why, fix = said(capsys, "show", "test_a", code=2)
+    assert why.endswith("instrcount_baselines has no baseline [test-unknown]")
+    assert fix == "  fix: pytest --instrcount-update-baseline"
+
+
 def test_a_whole_id_wins(suite: Project, capsys: Captured) -> None:
     """Over ids that it is a part of."""
     suite.write(SUITE + "\n@pytest.mark.instrcount\ndef test_a2(): pass\n")
