@@ -25,6 +25,7 @@ import pytest
 import pytest_instrcount.session.zygote
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
+from pytest_instrcount.counts.profile import sum_profiles
 from pytest_instrcount.session.answers import read_profile
 
 Message = dict[str, Any]
@@ -52,7 +53,8 @@ class Recording(Zygote):
             return answer
         warmup, calls = answer["counted"]
         again = replace(order, warmup=warmup, calls=calls, pilot=False)
-        self.__dict__.setdefault("counted", {})[order.nodeid] = again
+        # the first: other layouts may count one call that stands for all
+        self.__dict__.setdefault("counted", {}).setdefault(order.nodeid, again)
         if order == again:
             copies = [shutil.copy(path, f"{path}.copy") for path in answer["dumps"]]
             self._note(again, {"dumps": copies})
@@ -66,7 +68,8 @@ class Recording(Zygote):
         )
         if isinstance(answer, Problem) or len(answer["dumps"]) < 2:
             return
-        profile, _ = read_profile(answer)
+        counted, _ = read_profile(answer)
+        profile = sum_profiles([counted] * (entry["calls"] // order.calls))
         if order.layout in self.layouts:
             entry["totals"][order.layout] = profile.total
             if order.layout <= self.kept:
