@@ -92,7 +92,7 @@ def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
     failures = re.split(r"^_+ (\S+) _+\n", done.stdout.rstrip("\n"), flags=re.MULTILINE)[1:]
     assert failures[::2] == list(tests)
     for text in failures[1::2]:
-        assert "  by Python function (trampolines; " in text
+        assert "  by Python function (trampolines), share of the change:" in text
         assert text.rstrip("\n") in printed
     found = load_bundle(bundle)
     for test in found.tests:

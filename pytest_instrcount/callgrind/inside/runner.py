@@ -105,7 +105,8 @@ class TestChild:
         self._channel = channel
         order: TestOrder = channel.receive()
         self._order = order
-        item, dumps = self.items[order["nodeid"]], os.path.join(scratch, "dumps")
+        item = self.items[order["nodeid"]]
+        dumps = os.path.join(scratch, "dumps")
         self._prepare_process(
             order["child"], os.path.join(temporary_folder(scratch), order["child"])
         )
