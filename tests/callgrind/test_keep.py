@@ -78,7 +78,10 @@ def total_of(text: str) -> int:
 
 
 def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
-    """What the command prints, without Valgrind and the project, is what the run has printed."""
+    """What the command prints, without Valgrind and the project, is what the run has printed.
+
+    But that the run does not repeat the cause that two tests share.
+    """
     command = [sys.executable, "-m", "pytest_instrcount", "show", str(bundle)]
     done = subprocess.run(
         command,
@@ -93,7 +96,9 @@ def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
     assert failures[::2] == list(tests)
     for text in failures[1::2]:
         assert "  by Python function (trampolines), share of the change:" in text
-        assert text.rstrip("\n") in printed
+        assert text.partition("\n  detects")[0] in printed
+    assert failures[1].rstrip("\n") in printed
+    assert "\n  for the same cause as test_plain, see there\n" in printed
     found = load_bundle(bundle)
     for test in found.tests:
         assert test.baseline is not None and test.measurement is not None
