@@ -69,7 +69,7 @@ class Measurement(Counted):
     unsteady: tuple[str, ...] = ()
     #: function -> instructions with all that it called, as `Profile.inclusive`
     inclusive: Mapping[str, int] = field(default_factory=dict)
-    #: True if each counted call gave the same counts: in other layouts one of them stands for all
+    #: True if each counted call gave the same counts
     alike: bool = False
 
     def __post_init__(self) -> None:
@@ -79,6 +79,11 @@ class Measurement(Counted):
             )
         if self.isolation not in ISOLATIONS:
             raise ValueError(f"isolation is one of {ISOLATIONS}, not {self.isolation!r}")
+
+    @property
+    def calls_elsewhere(self) -> int:
+        """How many calls to count in other layouts, and by function: one stands for all that are alike."""
+        return 1 if self.alike else self.calls
 
     @property
     def profile(self) -> Profile:

@@ -184,7 +184,9 @@ def _measure_in(
     def unsettled() -> Iterator[Measurement]:
         return findings.rulings.unsettled(layouts.start)
 
-    repetition = {each.nodeid: each for each in unsettled()}
+    repetition = {
+        each.nodeid: (each.warmup, each.calls, each.calls_elsewhere) for each in unsettled()
+    }
     if not repetition:
         return
     tests = several(len(repetition), "test")
@@ -195,18 +197,24 @@ def _measure_in(
     count("asked", "layouts", size)
     number = zygote.ask(
         [
-            _again(order_of(each.nodeid), each, layout)
-            for each in repetition.values()
+            replace(
+                order_of(nodeid),
+                warmup=warmup,
+                calls=elsewhere if layout else calls,  # the usual one is to show that it repeats
+                pilot=False,
+                layout=layout,
+            )
+            for nodeid, (warmup, calls, elsewhere) in repetition.items()
             for layout in layouts
         ]
     )
+    valgrind = findings.rulings.environment["valgrind"]
     heartbeat = Heartbeat(say, total=len(repetition))
     firsts = dict(zip(repetition, range(number, number + size, len(layouts))))
     for known in unsettled():
         profiles = []
         for place in range(len(layouts)):
             answer = zygote.wait(firsts[known.nodeid] + place, heartbeat.of(known.nodeid))
-            valgrind = findings.rulings.environment["valgrind"]
             profiles += _profiles_in(answer, valgrind, known.calls)
         if len(profiles) < len(layouts):
             failed = len(layouts) - len(profiles)
@@ -218,20 +226,17 @@ def _measure_in(
         findings.rule(settled, *limits_of(known.nodeid))
 
 
-def _again(order: Order, known: Measurement, layout: int) -> Order:
-    """The order for another layout. The usual one is to show that it counts the same: all calls."""
-    calls = 1 if known.alike and layout else known.calls
-    return replace(order, warmup=known.warmup, calls=calls, pilot=False, layout=layout)
-
-
 def _profiles_in(answer: Answer | Problem, valgrind: str, calls: int) -> list[Profile]:
     """One profile, of so many calls, or none where the measurement failed: then one layout has to do."""
     if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
         return []
+    times, rest = divmod(calls, answer["counted"][1])
+    if rest:  # the test itself says how often, and says another number each time
+        return []
     try:
         check_creator(answer, valgrind)
         profile, _ = read_profile(answer)
-        return [sum_profiles([profile] * (calls // answer["counted"][1]))]
+        return [sum_profiles([profile] * times)]
     except InstrcountError:
         return []
 

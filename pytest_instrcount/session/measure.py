@@ -219,9 +219,8 @@ class Counting:
         orders, counted = [], {}
         for each, how in self._findings.rulings.to_attribute(MOST_BLAMED):
             order = self._order(self._items[each.nodeid])
-            calls = 1 if each.alike else each.calls
-            orders.append((replace(order, warmup=each.warmup, calls=calls), how))
-            counted[each.nodeid] = each
+            orders.append((replace(order, warmup=each.warmup, calls=each.calls_elsewhere), how))
+            counted[each.nodeid] = each.total_ir, each.calls
         if not orders:
             return
         from pytest_instrcount.session.attribute import Blaming
@@ -232,10 +231,10 @@ class Counting:
         heartbeat = Heartbeat(self._say, total=len(orders))
         with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
             for nodeid, tree in trees:
-                self._findings.attribute(nodeid, tree.over(counted[nodeid].calls))
+                self._findings.attribute(nodeid, tree.over(counted[nodeid][1]))
         for nodeid, first_ir in blaming.first_irs.items():
-            mean = counted[nodeid].total_ir / counted[nodeid].calls
-            self._findings.remark(nodeid, remarks_on_first(first_ir, mean))
+            total, calls = counted[nodeid]
+            self._findings.remark(nodeid, remarks_on_first(first_ir, total / calls))
         for note in blaming.notes:
             self._findings.note(note)
 

@@ -705,6 +705,22 @@ def test_other_layouts_are_repeated_as_often(project: Project, dumps: str, calls
     assert {(order.warmup, order.calls, order.pilot) for order in others} == {(20, calls, False)}
 
 
+def test_layouts_of_other_numbers_of_calls_are_none(project: Project) -> None:
+    """Of a test that says how often it is repeated, and says more each time: no layout has a count of 0."""
+    project.write(
+        """
+        from pathlib import Path
+
+        def test_a(instrcount):
+            with Path("ran").open("a") as ran:
+                ran.write("x")
+            instrcount.pedantic(int, rounds=2 + len(Path("ran").read_text()))
+        """
+    )
+    result = project.update()
+    result.stdout.fnmatch_lines(["test_it.py::test_a: 4 of the repeated measurements failed"])
+
+
 def test_what_is_stored_already_is_not_measured_again(suite: Project) -> None:
     """An update of equal counts costs what a check costs, and changes no file."""
     before = {path: path.read_bytes() for path in suite.baselines().values()}

@@ -76,10 +76,13 @@ class Counter(CallCounter):
         self._rehearses = rehearses
         self._layout = layout
         self._trampolines = trampolines
-        #: The usual layout says what is to be said; of others, and by function, counts are wanted alone.
-        self._tells = not layout and trampolines is None
         #: Whether something was counted, or failed to be.
         self.used = False
+
+    @property
+    def _tells(self) -> bool:
+        """Whether what else there is to say is read: of other layouts, and by function, only counts are."""
+        return not self._layout and self._trampolines is None
 
     async def count_awaited(
         self, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -132,8 +132,10 @@ class CallTree:
 
         >>> CallTree("trampolines", 1, {("f",): Row(30, 2)}).over(3).nodes
         {('f',): Row(ir=90, calls=6)}
+        >>> CallTree("trampolines", 5, {("f",): Row(30, 5)}).over(3).counted
+        5
         """
-        times = calls // self.counted if self.how == TRAMPOLINES else 1
+        times = max(1, calls // self.counted) if self.how == TRAMPOLINES else 1
         nodes = {path: Row(times * row.ir, times * row.calls) for path, row in self.nodes.items()}
         return replace(self, counted=times * self.counted, nodes=nodes)
 
