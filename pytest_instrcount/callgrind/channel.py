@@ -29,7 +29,7 @@ def rehearsal_name(zygote: int) -> str:
     return f"{REHEARSAL}{zygote:02}"
 
 
-#: The answer to a pilot: warm-up calls and counted calls.
+#: The answer to a pilot: warm-up rounds and counted rounds.
 REPETITION = struct.Struct("<qq")
 
 #: Added to nanoseconds, so that their text has 20 digits, whatever the clock says.

@@ -125,12 +125,14 @@ class Collected(Threads):
 
 
 class Pilot(TypedDict):
-    """Counting begins, in process ``pid``; ``warmup`` and ``calls`` as the test itself wants them."""
+    """Counting begins, in process ``pid``; ``warmup`` and ``rounds`` as the test itself wants them."""
 
     kind: Literal["pilot"]
     pid: str
     warmup: int | None
-    calls: int | None
+    #: rounds of so many calls each
+    rounds: int | None
+    iterations: int
 
 
 class Ask(TypedDict):
@@ -143,7 +145,6 @@ class Counted(TypedDict):
     """All counted calls have been made; see `Counter.steps`."""
 
     kind: Literal["counted"]
-    iterations: int
 
 
 class Uncounted(TypedDict):

@@ -43,6 +43,15 @@ def choose_repetition(
     return warmup, calls
 
 
+def rounds_of(calls: int | None, iterations: int) -> int | None:
+    """How many rounds make ``calls`` calls, or a few more: rounds are made whole.
+
+    >>> rounds_of(30, 10), rounds_of(1, 10), rounds_of(None, 10)
+    (3, 1, None)
+    """
+    return None if calls is None else -(-calls // iterations)
+
+
 def read_pilot(dumps: Sequence[Path]) -> int:
     """Instructions of the pilot call, from the newest dump of a child."""
     return read_total(dumps[-1]) if dumps else 0

@@ -34,6 +34,7 @@ from pytest_instrcount.callgrind.inside.reports import with_padded_times
 from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.messages import Answer, Ended
 from pytest_instrcount.callgrind.orders import Order
+from pytest_instrcount.callgrind.repetition import rounds_of
 from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.zygote import Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
@@ -348,12 +349,13 @@ class TestChild:
     def count_rounds(self, rounds: Rounds) -> None:
         self._count(rounds.warmup_rounds, rounds.rounds, rounds.iterations)
 
-    def _count(self, warmup: int | None, calls: int | None, iterations: int) -> None:
+    def _count(self, warmup: int | None, rounds: int | None, iterations: int) -> None:
         self._used = True
         order = self._order
+        ordered = rounds_of(order.calls, iterations)
         chosen = [
             next(each for each in wishes if each is not None)
-            for wishes in ((warmup, order.warmup, WARMUP), (calls, order.calls, CALLS))
+            for wishes in ((warmup, order.warmup, WARMUP), (rounds, ordered, CALLS))
         ]
         self._counted = [chosen[0], chosen[1] * iterations]
 

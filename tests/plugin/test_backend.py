@@ -179,6 +179,25 @@ def test_bytecode_of_a_coroutine(bare: Project) -> None:
 
 
 @later
+def test_bytecode_repeats_as_many_calls(bare: Project) -> None:
+    """Of rounds that the test says the iterations of, a check makes no more than the update did."""
+    bare.write(
+        """
+        def work():
+            with open("ran", "a") as file:
+                file.write("x")
+
+        def test_a(instrcount): instrcount.pedantic(work, iterations=10)
+        """
+    )
+    sizes = []
+    for run in (bare.update, bare.measure):
+        run(*BYTECODE).assert_outcomes(passed=1)
+        sizes.append(len(bare.path.joinpath("ran").read_text()))
+    assert sizes[1] == 2 * sizes[0]
+
+
+@later
 def test_bytecode_that_differs(bare: Project) -> None:
     """Counted twice: what differs is nondeterministic, and is not stored."""
     bare.write(

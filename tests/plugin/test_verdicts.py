@@ -291,6 +291,15 @@ def test_pedantic_counts_its_own_rounds(project: Project) -> None:
     assert (stored["warmup"], stored["calls"], stored["ir"]) == (2, 20, 10_000)
 
 
+def test_pedantic_repeats_as_many_calls(project: Project) -> None:
+    """Where a test says its iterations alone, what is measured again makes no more of them."""
+    project.write("def test_a(instrcount): instrcount.pedantic(sum, ([1],), iterations=10)\n")
+    result = project.update()
+    result.stdout.no_fnmatch_line("*of the repeated measurements failed*")
+    assert json.loads(project.baselines()["test_a"].read_text())["calls"] == 30
+    project.measure().stdout.fnmatch_lines(["instrcount: 1 unchanged"])
+
+
 # --- the rest of pytest -------------------------------------------------------------------------
 
 

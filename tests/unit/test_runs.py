@@ -71,10 +71,48 @@ def test_what_waits_is_not_repeated(
     monkeypatch.setattr(runs, "read_pilot", lambda dumps: 300_000)
     run.times = defaultdict(float)
     clock = iter([0.0, 50.0, 0.0, 150.0])
-    run.take({"kind": "pilot", "pid": "300", "warmup": None, "calls": None}, {})
+    run.take(
+        {"kind": "pilot", "pid": "300", "warmup": None, "rounds": None, "iterations": 1},
+        {},
+    )
     run.take({"kind": "ask"}, {})
     assert (run.chosen, run.once) == (chosen, once)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("rounds", "iterations", "ordered", "counted"),
+    [
+        (None, 10, 30, 30),  # what 3 rounds of 10 gave is counted again as it was
+        (None, 10, 1, 10),  # one call that stands for all
+        (None, 7, 30, 35),
+        (4, 5, 30, 20),  # the test's own number wins
+        (None, 1, 3, 3),
+    ],
+)
+def test_an_order_is_in_calls(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rounds: int | None,
+    iterations: int,
+    ordered: int,
+    counted: int,
+) -> None:
+    """As a baseline says them; a test makes them in whole rounds."""
+    run = a_run(tmp_path, 1, pid=300)
+    run.parent.channel = SimpleNamespace(  # type: ignore[assignment]
+        socket=SimpleNamespace(sendall=lambda packed: None)
+    )
+    run.test.order = replace(run.test.order, pilot=False, warmup=2, calls=ordered)
+    monkeypatch.setattr(runs, "seconds_at_work", lambda pid: 0.0)
+    run.take(
+        {"kind": "pilot", "pid": "300", "warmup": None, "rounds": rounds, "iterations": iterations},
+        {},
+    )
+    run.take({"kind": "ask"}, {})
+    run.take({"kind": "counted"}, {})
+    assert run.counted == [2, counted]
+    assert len(run.wanted_dumps) == counted // iterations + 1
 
 
 def test_time_at_work() -> None:

@@ -30,7 +30,7 @@ async def count_awaited(
 
 async def count_awaited_rounds(counter: Counter, rounds: Rounds) -> None:
     """Count the awaited calls of ``pedantic``."""
-    how = {"warmup": rounds.warmup_rounds, "calls": rounds.rounds, "iterations": rounds.iterations}
+    how = {"warmup": rounds.warmup_rounds, "rounds": rounds.rounds, "iterations": rounds.iterations}
     await _count(counter, repeat_awaited_rounds(rounds, find_pause()), **how)
 
 

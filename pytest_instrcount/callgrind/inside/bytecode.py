@@ -24,6 +24,7 @@ from pytest_instrcount.callgrind.inside.repeating import (
     repeat_awaited_rounds,
 )
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
+from pytest_instrcount.callgrind.repetition import rounds_of
 from pytest_instrcount.counts.profile import Profile, Row, add_row
 from pytest_instrcount.fixtures.rounds import Rounds
 
@@ -164,7 +165,7 @@ class BytecodeCounter(CallCounter):
         await self._await(
             repeat_awaited_rounds(rounds, _no_pause),
             warmup=rounds.warmup_rounds,
-            calls=rounds.rounds,
+            rounds=rounds.rounds,
             iterations=rounds.iterations,
         )
 
@@ -183,13 +184,14 @@ class BytecodeCounter(CallCounter):
         self,
         *,
         warmup: int | None = None,
-        calls: int | None = None,
+        rounds: int | None = None,
         iterations: int = 1,
         once: bool = False,
     ) -> Generator[Step, None, None]:
         """Steps of a repetition: uncounted, then counted twice; the garbage collector is off meanwhile."""
-        wishes = (warmup, self._warmup, WARMUP), (calls, self._calls, CALLS)
-        warmup, calls = (next(each for each in row if each is not None) for row in wishes)
+        known = rounds_of(self._calls, iterations)
+        wishes = (warmup, self._warmup, WARMUP), (rounds, known, CALLS)
+        warmup, rounds = (next(each for each in row if each is not None) for row in wishes)
         repeat_here()
         state, collecting = RandomState.save(), gc.isenabled()
         try:
@@ -197,14 +199,14 @@ class BytecodeCounter(CallCounter):
                 yield warmup, _nothing, _nothing
                 gc.collect()
                 gc.disable()
-                yield calls, instructions.on, instructions.off
+                yield rounds, instructions.on, instructions.off
                 first = second = instructions.take()
                 if not once:
-                    yield calls, instructions.on, instructions.off
+                    yield rounds, instructions.on, instructions.off
                     second = instructions.take()
                 self.profiles = first, second
         finally:
             if collecting:
                 gc.enable()
             state.restore()
-        self.counted = warmup, calls * iterations
+        self.counted = warmup, rounds * iterations

@@ -179,11 +179,11 @@ class Counter(CallCounter):
         self,
         *,
         warmup: int | None = None,
-        calls: int | None = None,
+        rounds: int | None = None,
         iterations: int = 1,
         once: bool = False,
     ) -> Generator[Step, None, None]:
-        """Steps of a repetition. ``warmup`` and ``calls`` are the numbers that the test itself sets.
+        """Steps of a repetition. ``warmup`` and ``rounds`` are the numbers that the test itself sets.
 
         Leaves a dump of what was before each counted call, which is to be forgotten (Callgrind counts
         calls even while it collects no cost; its request to zero all leaves some), and one of the call;
@@ -200,7 +200,7 @@ class Counter(CallCounter):
         others, tries = waited_for(), 0 if once else 1
         # What is said at the end is made here: behind START each new piece of code is translated
         # at many times the cost.
-        done = framed({"kind": "counted", "iterations": iterations})
+        done = framed({"kind": "counted"})
         channel = self._channel.fileno()
         state = RandomState.save()
         collecting = gc.isenabled()
@@ -208,10 +208,9 @@ class Counter(CallCounter):
             with self._trampolines.learn():
                 yield tries, nothing, nothing
             self._trampolines.start()
-        pilot = self._pilot and (warmup is None or calls is None)
-        self._channel.send(
-            {"kind": "pilot", "pid": process_name(), "warmup": warmup, "calls": calls}
-        )
+        pilot = self._pilot and (warmup is None or rounds is None)
+        wishes = {"warmup": warmup, "rounds": rounds, "iterations": iterations}
+        self._channel.send({"kind": "pilot", "pid": process_name(), **wishes})
         # Calls that are made while no cost is collected are not reset by a dump. So whatever
         # runs behind START is collected and then dumped, wanted or not.
         start_pilot, toggle_pilot, dump_pilot, stop_pilot = (
@@ -222,19 +221,19 @@ class Counter(CallCounter):
             toggle_pilot()
             yield tries, dump_pilot, dump_pilot
             toggle_pilot()
-            warmup, calls = self._channel.ask(REPETITION)
+            warmup, rounds = self._channel.ask(REPETITION)
             stop_pilot()
             switch_only(_SWITCH_WARM_UP, nothing, nothing)
             yield warmup, nothing, nothing
             gc.collect()
             gc.disable()
             settling = min(SETTLING_CALLS, warmup)
-            settle(self._layout, settling + calls)
+            settle(self._layout, settling + rounds)
             gc.freeze()  # what the collector looks at before each call is little
             yield settling, nothing, nothing
             start()
             toggle()
-            yield calls, dump, dump
+            yield rounds, dump, dump
             switch_only(1, dump, dump)
             if self._tells:
                 for text in (*self.first_remarks(), *remarks_on_left()):

@@ -68,7 +68,7 @@ class CallCounter:
             lambda: self.count(
                 lambda times, before, after: repeat(times, before, after, rounds),
                 warmup=rounds.warmup_rounds,
-                calls=rounds.rounds,
+                rounds=rounds.rounds,
                 iterations=rounds.iterations,
                 once=rounds.once,
             )

@@ -19,6 +19,7 @@ from pytest_instrcount.callgrind.repetition import (
     LONG_WAIT_SECONDS,
     choose_repetition,
     read_pilot,
+    rounds_of,
 )
 from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS
 from pytest_instrcount.counts.totals import is_whole, read_total
@@ -128,13 +129,14 @@ class Run:
     piloted: bool = False
     #: The process that counts, a fork of the child or the child itself.
     counter: int = 0
-    #: Warm-up and calls that the test itself wants.
+    #: Warm-up and rounds that the test itself wants, and how many calls make a round.
     insists: tuple[int | None, int | None] = (None, None)
+    iterations: int = 1
     #: When the pilot began: on the clock, and as `seconds_at_work` has it.
     pilot_began: tuple[float, float | None] = (0.0, None)
     #: Seconds of one call that is not repeated since it waits; 0 of one that is.
     once: float = 0.0
-    #: Warm-up and calls that it was told to make.
+    #: Warm-up and rounds that it was told to make.
     chosen: tuple[int, int] = (0, 0)
     #: Instructions of the first call, where it was counted, and the dumps that it left to the counting process.
     first_ir: int = 0
@@ -162,14 +164,15 @@ class Run:
         self.times[message["kind"]] = time.monotonic()
         if message["kind"] == "pilot":
             self.counter = int(message["pid"])
-            self.insists = message["warmup"], message["calls"]
+            self.insists = message["warmup"], message["rounds"]
+            self.iterations = message["iterations"]
             self.pilot_began = time.monotonic(), seconds_at_work(self.counter)
             if self.test.order.by_python:
                 self._take_first()
         elif message["kind"] == "ask":
             self.answer_pilot()
         elif message["kind"] == "counted":
-            self.note_count(message["iterations"])
+            self.note_count()
         elif message["kind"] == "problem":
             self.problem = message["why"]
         elif message["kind"] == "offspring":
@@ -194,25 +197,26 @@ class Run:
         order = self.test.order
         self.piloted = order.pilot and None in self.insists
         total = read_pilot(self.dumps()) if self.piloted else 0
-        warmup, calls = (
+        wanted = order.warmup, rounds_of(order.calls, self.iterations)
+        warmup, rounds = (
             mine if mine is not None else theirs
-            for mine, theirs in zip(self.insists, (order.warmup, order.calls), strict=True)
+            for mine, theirs in zip(self.insists, wanted, strict=True)
         )
         began, work = self.pilot_began
         seconds, worked = time.monotonic() - began, seconds_at_work(self.counter)
         known = self.piloted and work is not None and worked is not None
         waited = seconds - (worked - work) if known else 0.0  # type: ignore[operator]
-        chosen = self.chosen = choose_repetition(total, warmup, calls, waited)
+        chosen = self.chosen = choose_repetition(total, warmup, rounds, waited)
         if waited >= LONG_WAIT_SECONDS:
             self.once = seconds
         self.channel.socket.sendall(REPETITION.pack(*chosen))
 
-    def note_count(self, iterations: int) -> None:
+    def note_count(self) -> None:
         """Know the dumps that count (``Counter.count`` says which there are), and what is in them."""
-        warmup, calls = self.chosen
-        self.counted = [warmup, calls * iterations]
+        warmup, rounds = self.chosen
+        self.counted = [warmup, rounds * self.iterations]
         first = self.earlier + (3 if self.piloted else 1)
-        self.wanted_dumps = list(range(first, first + 2 * calls + 1, 2))
+        self.wanted_dumps = list(range(first, first + 2 * rounds + 1, 2))
 
     def spans(self) -> list[tuple[str, float, float]]:
         """Time spans of its phases, from its messages and, after a pilot, its dumps."""
