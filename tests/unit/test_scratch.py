@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_instrcount.callgrind import scratch
 from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_abandoned, take_scratch
+from pytest_instrcount.callgrind.supervisor.state import State
 from pytest_instrcount.errors import InstrcountError
 
 
@@ -168,3 +172,29 @@ def test_a_link_to_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.Monk
     taken = take_scratch()
     assert taken.path.parent == tmp_path / "real"
     give_up(taken)
+
+
+def test_a_folder_that_a_test_deletes_is_made_again() -> None:
+    """With all that pytest wrote for the next process under Valgrind, in folders of it, too."""
+    mine = take_scratch()
+    plan = {"fork.json": b"{}", "site": b"\x80", "installed/numpy": b"[]"}
+    (mine.path / "installed").mkdir()
+    for name, text in plan.items():
+        (mine.path / name).write_bytes(text)
+    (mine.path / "supervisor.log").touch()
+    unused: Any = None
+    state = State(SimpleNamespace(scratch=mine.path, lock=mine.lock), unused, unused)  # type: ignore[arg-type]
+    try:
+        shutil.rmtree(mine.path)
+        state.restore_scratch()
+        found = {
+            str(path.relative_to(mine.path)): path.read_bytes()
+            for path in mine.path.rglob("*")
+            if path.is_file()
+        }
+        assert found == plan
+        assert all((mine.path / name).is_dir() for name in folders_in(mine.path))
+        assert state.disturbances == 1
+    finally:
+        os.close(state.scratch.lock)
+        state.scratch.remove()

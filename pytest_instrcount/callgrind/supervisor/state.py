@@ -39,13 +39,17 @@ class State:
     sweeper: Sweeper = field(init=False)
     #: how often somebody has deleted the folder of the run, or something in it
     disturbances: int = 0
-    #: what the zygotes are told, by file name
-    _plans: dict[str, bytes] = field(init=False)
+    #: what pytest wrote for the zygotes: contents of files
+    _plans: dict[Path, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         self.scratch = Scratch(Path(self.setup.scratch), self.setup.lock)
         self.sweeper = Sweeper(Path(temporary_folder(str(self.folder))))
-        self._plans = {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
+        self._plans = {
+            path: path.read_bytes()
+            for path in self.folder.rglob("*")
+            if path.is_file() and path.suffix != ".log"  # our own words are no plan
+        }
 
     @property
     def folder(self) -> Path:
@@ -82,8 +86,9 @@ class State:
         self.disturbances += 1
         try:
             self.scratch = restore(self.scratch)
-            for name, text in self._plans.items():
-                (self.folder / name).write_bytes(text)
+            for path, text in self._plans.items():
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(text)
         except (InstrcountError, OSError) as error:
             self.fatal(f"the folder for temporary files is gone, and cannot be made again: {error}")
 
