@@ -53,7 +53,7 @@ CONFTEST = """
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_account_explains_the_run_and_moves_no_count(
     project: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,7 +164,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 @pytest.mark.parametrize(
     "finder",
     [
-        pytest.param(False, id="path", marks=pytest.mark.slow),
+        pytest.param(False, id="path", marks=pytest.mark.long),
         pytest.param(True, id="finder", marks=pytest.mark.long),
     ],
 )

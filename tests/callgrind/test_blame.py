@@ -128,7 +128,7 @@ def test_the_tracer_names_it_too(suite: pytest.Pytester, run: Run) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_edit_elsewhere_names_nobody(suite: pytest.Pytester, run: Run) -> None:
     """Nothing regressed: nothing is measured by Python function, and nothing is said."""
     suite.runpytest_subprocess("--instrcount-update-baseline", "-k", "plain").assert_outcomes(

@@ -134,7 +134,7 @@ def test_random_numbers_are_the_same_in_each_run(
     assert [test["ir"] for test in second.values()] == [test["ir"] for test in first.values()]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_counts_do_not_depend_on_who_writes_beside(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:
@@ -164,7 +164,7 @@ def test_counts_do_not_depend_on_who_writes_beside(
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_byte_code_and_company(
     project: pytest.Pytester,
     run: Callable[..., Any],

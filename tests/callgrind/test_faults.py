@@ -71,7 +71,7 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
     assert not valgrind_processes(project.path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_limit_of_a_test_is_none_for_the_start(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:
@@ -90,7 +90,7 @@ def test_the_limit_of_a_test_is_none_for_the_start(
     assert [test["verdict"] for test in tests.values()] == ["new"], result.stdout.str()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_where_it_was_is_said(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """The user's line, each in its own failure, of what crashed or was out of time."""
     project.makepyfile(
@@ -202,7 +202,7 @@ def test_kill_leaves_nothing(project: pytest.Pytester, slow_run: Any) -> None:
     _wait_for(lambda: not valgrind_processes(project.path))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_zygotes_are_replaced(project: pytest.Pytester, slow_run: Any) -> None:
     """SIGKILL of all processes under Valgrind, then of those in their place on their way: all is measured."""
     killed: set[int] = set()

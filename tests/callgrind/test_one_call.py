@@ -141,7 +141,7 @@ def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: 
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_that_gains_a_thread(
     project: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.valgrind
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pytest_inside_is_the_users(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """Fixtures and options of plugins that rest inside, conftests of each folder, one life each."""
     project.makeini("[pytest]\ntestpaths = tests\naddopts = -q --strict-markers\n")
@@ -104,7 +104,7 @@ def test_no_child_of_pytest(near):
     assert child_a != child_b
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_python_inside_is_started_alike(project: pytest.Pytester) -> None:
     """What changes the code that runs; a baseline knows it, and -n changes nothing of it."""
     project.makepyfile(
@@ -150,7 +150,7 @@ def test_objects_of_a_test_lie_in_an_arena_of_their_own(
     assert pool and pool % 64 == 0 and elsewhere <= 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_valgrind_takes_nothing_along(
     project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +194,7 @@ def small_ids() -> list[str]:
     return command
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_process_ids_of_a_container(
     project: pytest.Pytester, run: Callable[..., Any], small_ids: list[str]
 ) -> None:
@@ -219,7 +219,7 @@ def test_process_ids_of_a_container(
     assert {test["nodeid"]: test for test in json.loads(report.read_text())["tests"]} == here
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_system_that_a_test_has_made(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:

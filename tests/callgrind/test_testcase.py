@@ -104,7 +104,7 @@ class TestDearAsync(TestAsync):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_method_is_counted_alone(
     project: pytest.Pytester, run: Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 ) -> None:
@@ -141,7 +141,7 @@ class TestSlow(unittest.IsolatedAsyncioTestCase):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_slow_set_up_is_not_logged(
     project: pytest.Pytester, run: Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 ) -> None:

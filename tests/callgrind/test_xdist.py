@@ -153,7 +153,7 @@ def test_a_renamed_test_keeps_its_baseline(
     assert sorted(each["nodeid"] for each in summaries) == list(tests)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_lost_worker_passes_nothing(project: pytest.Pytester, run: Run) -> None:
     """Killed before a suspicion was settled: that test fails, others are measured as ever."""
     module = """

@@ -45,7 +45,7 @@ def stored(place: Place) -> dict[str, int]:
     return {baseline["nodeid"]: baseline["totals"][0] for baseline in found}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.valgrind
 def test_two_updates_of_one_code(place: Place) -> None:
     """Equal counts: both land, and neither minds the other."""

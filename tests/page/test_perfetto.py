@@ -92,7 +92,7 @@ def nested(path: Path) -> None:
     EventList(deep(1_200)).export_chrome_trace(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("write", [recorded, drawn, nested])
 def test_nothing_is_lost(write: Any, site: tuple[str, Path], browser: Any) -> None:
     """Slices, tracks and times are those of the file, and it complains of nothing."""
