@@ -27,6 +27,7 @@ from pytest_instrcount.callgrind.inside.places import settle
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
 from pytest_instrcount.callgrind.inside.reports import without_middle
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
+from pytest_instrcount.callgrind.inside.specializing import specialized_anew
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.fixtures.rounds import Rounds
@@ -224,7 +225,10 @@ class Counter(CallCounter):
             warmup, rounds = self._channel.ask(REPETITION)
             stop_pilot()
             switch_only(_SWITCH_WARM_UP, nothing, nothing)
-            yield warmup, nothing, nothing
+            anew = min(1, warmup)
+            with specialized_anew():
+                yield anew, nothing, nothing
+            yield warmup - anew, nothing, nothing
             gc.collect()
             gc.disable()
             settling = min(SETTLING_CALLS, warmup)

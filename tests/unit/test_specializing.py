@@ -1,0 +1,59 @@
+"""Byte code begins anew: a warm-up sees what a test does, and nothing of what ran before."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.callgrind.inside.specializing import CAN_FORGET, specialized_anew
+
+monitoring: Any = getattr(sys, "monitoring", None)
+
+
+def measure(thing: str) -> int:
+    return len(thing)
+
+
+def instructions() -> list[str]:
+    """As they are at the moment, specialised or not."""
+    return [each.opname for each in dis.get_instructions(measure, adaptive=True)]
+
+
+@pytest.mark.skipif(not CAN_FORGET, reason="3.13 is the first that can forget")
+def test_code_that_begins_is_as_compiled() -> None:
+    """For the next calls to specialise; nothing is left of the tool that does it."""
+    compiled = instructions()
+    for _ in range(50):
+        measure("abc")
+    specialised = instructions()
+    assert specialised != compiled
+    with specialized_anew():
+        pass
+    assert instructions() == specialised
+    with specialized_anew():
+        measure("abc")
+    assert instructions() == compiled
+    for _ in range(50):
+        measure("abc")
+    assert instructions() == specialised
+    assert monitoring.get_tool(monitoring.OPTIMIZER_ID) is None
+
+
+def test_a_tool_of_the_users_stays() -> None:
+    """Where there is one under the same number, or no such thing, code stays as it is."""
+    if monitoring is not None:
+        monitoring.use_tool_id(monitoring.OPTIMIZER_ID, "mine")
+    try:
+        for _ in range(50):
+            measure("abc")
+        before = instructions()
+        with specialized_anew():
+            measure("abc")
+        assert instructions() == before
+    finally:
+        if monitoring is not None:
+            assert monitoring.get_tool(monitoring.OPTIMIZER_ID) == "mine"
+            monitoring.free_tool_id(monitoring.OPTIMIZER_ID)
