@@ -53,7 +53,8 @@ def _compare(result: CallsResult, old: CallTable, new: CallTable) -> CallsResult
     if differences:
         return replace(result, verdict=Verdict.incomparable, differences=differences)
     renamed = find_renames(old.edges, new.edges)
-    old = replace(old, edges=renamed_edges(old.edges, renamed))
+    memory = {renamed.get(name, name): bytes_ for name, bytes_ in old.memory.items()}
+    old = replace(old, edges=renamed_edges(old.edges, renamed), memory=memory)
     limit, names = result.memory_limit, new.calls.keys() | new.resumes.keys()
     result = replace(
         result,

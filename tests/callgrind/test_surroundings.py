@@ -249,3 +249,53 @@ def test_a_file_system_that_a_test_has_made(
     )
     result, _ = run("--instrcount-update-baseline")
     result.assert_outcomes(passed=1)
+
+
+def test_who_hears_a_test_hears_the_counted_call(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Handlers of the log, capture, filters of warnings, hooks around the call: with a fixture or without."""
+    project.makeconftest(
+        """
+        import pytest
+        held = []
+
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_protocol(item, nextitem):
+            held.append(item)
+            try:
+                return (yield)
+            finally:
+                held.pop()
+        """
+    )
+    project.makepyfile(
+        test_suite="""
+        import logging, os, warnings, pytest
+        from conftest import held
+
+        def work():
+            for number in range(20):
+                logging.getLogger("mine").warning("heard %d", number)
+
+        @pytest.mark.instrcount
+        def test_alone(): work()
+
+        @pytest.mark.instrcount
+        def test_with_fixture(tmp_path): work()
+
+        @pytest.mark.instrcount
+        @pytest.mark.filterwarnings("error")
+        def test_filter():
+            with pytest.raises(UserWarning): warnings.warn("heard")
+
+        @pytest.mark.instrcount
+        def test_hook(): assert held and "test_hook (call)" in os.environ["PYTEST_CURRENT_TEST"]
+        """
+    )
+    result, tests = run()
+    result.assert_outcomes(passed=4)
+    alone, beside = (
+        tests[f"test_suite.py::test_{name}"]["ir"] for name in ("alone", "with_fixture")
+    )
+    assert abs(alone / beside - 1) < 0.01

@@ -58,6 +58,7 @@ def test_a_plugin_that_nobody_knows(pytester: pytest.Pytester) -> None:
     [
         "def test_it(mailbox): pass",
         "def test_it(tmp_path): pass",
+        "import pytest\n@pytest.mark.filterwarnings('error')\ndef test_it(): pass",
         "import pytest\n@pytest.mark.django_db\ndef test_it(): pass",
         "import pytest\n@pytest.mark.usefixtures('mailbox')\ndef test_it(): pass",
         "def setup_function(): pass\ndef test_it(): pass",
@@ -69,8 +70,11 @@ def test_what_a_test_asks_for_is_renewed(pytester: pytest.Pytester, source: str)
     assert said_of(pytester, source) == "renewed"
 
 
-def test_a_hook_of_the_project(pytester: pytest.Pytester) -> None:
-    hook = CONFTEST + "\n    def pytest_runtest_call(item):\n        pass\n"
+@pytest.mark.parametrize(
+    "hook", ["pytest_runtest_protocol(item)", "pytest_runtest_call(item)", "pytest_pyfunc_call()"]
+)
+def test_a_hook_of_the_project(pytester: pytest.Pytester, hook: str) -> None:
+    hook = CONFTEST + f"\n    def {hook}:\n        pass\n"
     assert said_of(pytester, PLAIN, conftest=hook) == "renewed"
 
 

@@ -203,6 +203,10 @@ def test_memory_is_gated_by_a_limit_of_its_own() -> None:
     compared = judge_calls(old, new, NONE, (), parse_limit("1%"))
     assert compared.verdict is Verdict.regressed
     assert compared.memory == (CallChange("load", 1000, 1011),)
+    renamed = CallTable(NODEID, edges({"read": 1}), FACTS, {"read": 1011})
+    compared = judge_calls(old, renamed, NONE, (), parse_limit("1%"))
+    assert compared.renamed == (("load", "read"),)
+    assert compared.memory == (CallChange("read", 1000, 1011),)
 
 
 names = st.text(st.characters())

@@ -11,7 +11,7 @@ from pytest_instrcount.config.compat import fixture_info
 #: Packages and modules whose hooks around a phase, and fixtures for every test, do nothing to one that has no
 #: fixture of theirs and none of `_ASKING`.
 _BYSTANDERS = """
-    _hypothesis_pytestplugin _pytest faker flaky inline_snapshot pyfakefs pytest_asyncio
+    _hypothesis_pytestplugin _pytest anyio faker flaky inline_snapshot pyfakefs pytest_asyncio
     pytest_base_url pytest_benchmark pytest_check pytest_codspeed pytest_cov
     pytest_dependency pytest_django pytest_durations pytest_factoryboy pytest_fail_slow
     pytest_flask pytest_instrcount pytest_logger pytest_mpl pytest_playwright
@@ -21,12 +21,18 @@ _BYSTANDERS = """
 """
 #: Marks by which a test asks for one of them.
 _ASKING = """
-    allow_hosts block_network client_class disable_socket django_db enable_socket
+    allow_hosts block_network client_class disable_socket django_db enable_socket filterwarnings
     ignore_template_errors mpl_image_compare options remote_data urls usefixtures vcr
 """
 #: Where pytest makes fixtures of a module's ``setup_function`` and the like.
 _XUNIT = frozenset(("_pytest.python", "_pytest.unittest"))
-_PHASE_HOOKS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown")
+_PHASE_HOOKS = (
+    "pytest_runtest_protocol",
+    "pytest_runtest_setup",
+    "pytest_runtest_call",
+    "pytest_pyfunc_call",
+    "pytest_runtest_teardown",
+)
 
 
 def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:

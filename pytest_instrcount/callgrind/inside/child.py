@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from pytest_instrcount.callgrind.channel import REPETITION, Channel, framed
 from pytest_instrcount.callgrind.inside.awaiting import count_awaited, count_awaited_rounds
+from pytest_instrcount.callgrind.inside.forgetting import empty_tables, specialized_anew
 from pytest_instrcount.callgrind.inside.forking import (
     cut_back,
     die_with_parent,
@@ -27,7 +28,6 @@ from pytest_instrcount.callgrind.inside.places import settle
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
 from pytest_instrcount.callgrind.inside.reports import without_middle
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
-from pytest_instrcount.callgrind.inside.specializing import specialized_anew
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.fixtures.rounds import Rounds
@@ -209,6 +209,7 @@ class Counter(CallCounter):
             with self._trampolines.learn():
                 yield tries, nothing, nothing
             self._trampolines.start()
+        empty_tables(once=once)
         pilot = self._pilot and (warmup is None or rounds is None)
         wishes = {"warmup": warmup, "rounds": rounds, "iterations": iterations}
         self._channel.send({"kind": "pilot", "pid": process_name(), **wishes})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from pytest_instrcount.callgrind.inside.loops import note_left, pending_tasks, s
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
+from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.config.stash import TRACE
@@ -62,6 +63,7 @@ class Repeater:
     def count_call(self, counter: CallCounter) -> None:
         """Count the test by calling it, in this process: nothing is to be finalised after it."""
         target, values = self.item.obj, self._parameters()
+        os.environ["PYTEST_CURRENT_TEST"] = f"{self.item.nodeid} (call)"  # as in the phase
         counter.attempt(
             lambda: counter.count(
                 lambda times, before, after: repeat_call(times, before, after, target, (), values)
@@ -103,12 +105,17 @@ class Repeater:
         # Reports are made though nobody reads them: fixtures ask how the phase before went.
         call = run_phase(item, when, self.sibling)
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
-        if not report.passed:
+        if report.failed or (report.skipped and when != "teardown"):
             raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
 
-    def has_nothing_to_renew(self) -> bool:
-        """A plain function, no fixture but its own parameters, and no hook that wants each call."""
+    def has_nothing_to_renew(self, reports: Sequence[Any]) -> bool:
+        """A plain function, no fixture but its own parameters, and no hook that wants each call.
+
+        One that has logged or printed is not: what hears it is there in the phases alone.
+        """
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
+            return False
+        if any(each.sections for each in reports):
             return False
         return is_left_alone(self.item, self._parameters())
 

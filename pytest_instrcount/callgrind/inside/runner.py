@@ -172,6 +172,8 @@ class TestChild:
                 self._traced = {"rows": trace_by_function(repeater)}
             else:
                 self._traced = trace_twice(item, repeater)
+                unused = "the test takes the trace_profile fixture and never uses it"
+                self._problem = "" if self._traced else unused
         except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
             self._problem = f"it passed once and failed when it was traced: {error}"
 
@@ -212,7 +214,7 @@ class TestChild:
         if self._fixture is not None:
             self._unused = self._benchmark is not None and not self._fixture.called
             self._problem = "" if self._unused else self._fixture.why_uncounted()
-        elif self._layout % 2 or not repeater.has_nothing_to_renew():
+        elif self._layout % 2 or not repeater.has_nothing_to_renew(self._reports):
             # In odd layouts every test: phases leave the cache of methods colder, which is to be
             # noise, for a test may get its first fixture.
             repeater.count_phases(counter)
@@ -249,7 +251,7 @@ class TestChild:
     # Phases.
 
     def _phase(self, item: Any, when: Phase, nextitem: Any = None) -> bool:
-        """One phase as pytest runs it; returns whether it passed (an expected failure did not)."""
+        """One phase as pytest runs it; True unless it failed, or was skipped before its teardown."""
         if when == "setup":
             compat.ensure_request(item)
         call = run_phase(item, when, nextitem)
@@ -257,7 +259,7 @@ class TestChild:
             self._present_failure()
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
-        return bool(report.passed)
+        return bool(report.passed or (report.skipped and when == "teardown"))
 
     def _finish(self, item: Any) -> None:
         """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""

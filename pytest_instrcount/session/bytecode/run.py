@@ -178,7 +178,7 @@ class BytecodeRun:
         benchmark = item.stash.get(BENCHMARK, None)
         takes_fixture = benchmark is not None or "instrcount" in item.fixturenames
         if replay.passed(reports) and not counter.used and not takes_fixture:
-            if repeater.has_nothing_to_renew():
+            if repeater.has_nothing_to_renew(reports):
                 repeater.count_call(counter)
             else:
                 repeater.count_phases(counter)

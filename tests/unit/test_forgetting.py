@@ -1,14 +1,15 @@
-"""Byte code begins anew: a warm-up sees what a test does, and nothing of what ran before."""
+"""A warm-up sees what a test does, and nothing of what ran before."""
 
 from __future__ import annotations
 
 import dis
+import re
 import sys
 from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.specializing import CAN_FORGET, specialized_anew
+from pytest_instrcount.callgrind.inside.forgetting import CAN_FORGET, empty_tables, specialized_anew
 
 monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -57,3 +58,13 @@ def test_a_tool_of_the_users_stays() -> None:
         if monitoring is not None:
             assert monitoring.get_tool(monitoring.OPTIMIZER_ID) == "mine"
             monitoring.free_tool_id(monitoring.OPTIMIZER_ID)
+
+
+def test_patterns_that_others_have_used() -> None:
+    """They fill the table that a test looks into; one whose only call is counted compiles none anew."""
+    cache: Any = vars(re)["_cache"]
+    re.match("an odd pattern", "")
+    empty_tables(once=True)
+    assert cache
+    empty_tables()
+    assert not cache

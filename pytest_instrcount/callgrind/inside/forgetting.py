@@ -1,11 +1,15 @@
-"""For what CPython specialises byte code: the calls of one test, and nothing that ran before them.
+"""What ran before a test, imports and pytest itself, leaves traces that would move its count.
 
-A site that meets many types is specialised again and again, or fails to be, each time after more
-executions. How many of these attempts fall into the counted calls depends on how often it ever ran.
+CPython specialises byte code for what runs it: a site that meets many types again and again, each
+time after more executions, so that it depends on how often it ever ran whether that happens in the
+counted calls. And the library keeps tables for the whole process: a look-up in one that is fuller,
+or filled in another order, probes more slots.
 """
 
 from __future__ import annotations
 
+import re
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +19,18 @@ from typing import Any
 _monitoring: Any = getattr(sys, "monitoring", None)
 #: What 3.12 combines out of two instructions, in new code alone, would stay apart.
 CAN_FORGET = sys.version_info >= (3, 13)
+
+
+def empty_tables(*, once: bool = False) -> None:
+    """Have the tables of the library that are looked into by strings hold what a test puts there.
+
+    ``once``: a call that is not repeated finds what there is, and does not count the filling.
+    """
+    if once:
+        return
+    re.purge()
+    clear: Any = struct
+    clear._clearcache()
 
 
 @contextmanager
