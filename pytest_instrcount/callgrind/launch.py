@@ -51,12 +51,15 @@ class ZygoteSetup:
 
 
 def open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
-    """Write down what the zygotes will be, and start who starts them."""
-    # On the interpreter's own path before its import system is ours, a folder would be listed.
-    _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
+    """Start who starts the zygotes, and write down what these will be.
+
+    In this order: from its start on, it deletes the folder of a pytest that is killed.
+    """
     ours, theirs = socket.socketpair()
     try:
         _start_supervisor(theirs, scratch)
+        # On the interpreter's own path before its import system is ours, a folder would be listed.
+        _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
     except BaseException:
         ours.close()
         raise

@@ -62,10 +62,12 @@ def start_zygote(
 
     Raises InstrcountError if there is no room for its files.
     """
-    scratch = take_scratch()
     adopts = adopts_benchmarks(config, config.option)
     option = vars(config.option) | {ADOPTS: adopts}
     plugins = plugin_arguments(config)
+    distributed = metadata_folders(config)
+    # as late as can be: a pytest that is killed before there is a supervisor leaves it behind
+    scratch = take_scratch()
     setup = ZygoteSetup(
         valgrind=valgrind,
         environment=child_environment(
@@ -90,7 +92,7 @@ def start_zygote(
         options_of_python=tuple(context.options_of_python),
         own_package=config.stash.get(OWN_PACKAGE, ""),
         layouts=layouts,
-        plugins=metadata_folders(config),
+        plugins=distributed,
     )
     return Zygote(setup, scratch)
 
