@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -20,6 +21,10 @@ from pytest_instrcount.session.selection import Selection
 _DIGITS = 16
 #: Kinds of parameters whose ``repr`` says all that they are.
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
+#: Kinds of collections, of which the first so many members say what they are.
+_COLLECTIONS, _MOST_MEMBERS = (list, tuple, dict, set, frozenset), 1000
+#: What a class does before each test.
+_SET_UPS = frozenset(("setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class"))
 #: Kinds of objects that have a module and a name.
 _NAMED = (type, FunctionType, BuiltinFunctionType, type(functools.cache(len)))
 
@@ -27,9 +32,10 @@ _NAMED = (type, FunctionType, BuiltinFunctionType, type(functools.cache(len)))
 def body_of(item: pytest.Item) -> str:
     """A hash of what a test does, whatever it is called and wherever it stands; "" if nothing says.
 
-    That is the code of its function, what the names in it mean, its fixtures, and its parameters: their
-    values where all are plain, for pytest names some in another way from release to release, else their
-    id. A function that was made by another does what that one was told to: its code does not say.
+    That is the code of its function, what the names in it mean, in its module and in its class, its fixtures,
+    and its parameters: their values where all are plain, for pytest names some in another way from release
+    to release, else their id. A function that was made by another does what that one was told to: its code
+    does not say.
     """
     if not isinstance(item, pytest.Function):
         return ""
@@ -38,9 +44,12 @@ def body_of(item: pytest.Item) -> str:
     if not isinstance(code, CodeType) or code.co_freevars:
         return ""
     try:
-        meanings = [*_fixtures(item), *_globals(function, code)]
+        meanings = [*_fixtures(item), *_globals(function, code), *_members(item, code)]
         shape = repr((_shape(code), meanings, _parameters(getattr(item, "callspec", None))))
-    except ValueError:  # an int of more digits than Python writes
+    except (
+        ValueError,
+        RecursionError,
+    ):  # an int of more digits than Python writes; a list in itself
         return ""
     return hashlib.sha256(shape.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
@@ -55,6 +64,15 @@ def _fixtures(item: pytest.Function) -> Iterator[object]:
 def _globals(function: Any, code: CodeType) -> Iterator[object]:
     for name in sorted(_names(code) & function.__globals__.keys()):
         yield name, _meaning(function.__globals__[name], function.__module__)
+
+
+def _members(item: pytest.Function, code: CodeType) -> Iterator[object]:
+    """What its class sets up, and has under a name that the function uses."""
+    for name in sorted(_names(code) | _SET_UPS) if item.cls is not None else ():
+        value = inspect.getattr_static(item.cls, name, item)
+        if value is not item:
+            function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+            yield name, _meaning(function, item.cls.__module__)
 
 
 def _names(code: CodeType) -> set[str]:
@@ -72,6 +90,8 @@ def _meaning(value: Any, module: str) -> object:
         return repr(value)
     if kind is ModuleType:
         return value.__name__
+    if kind in _COLLECTIONS:
+        return kind.__name__, len(value), _contents(value, module)
     if not issubclass(kind, _NAMED):
         return kind.__module__.removeprefix(module), kind.__qualname__
     if value.__module__ != module:
@@ -81,6 +101,14 @@ def _meaning(value: Any, module: str) -> object:
         return [(name, _shape(each.__code__)) for name, each in sorted(methods)]
     code = getattr(inspect.unwrap(value), "__code__", None)
     return _shape(code) if isinstance(code, CodeType) else value.__qualname__
+
+
+def _contents(value: Any, module: str) -> list[str]:
+    """What the first members of a collection are."""
+    members = itertools.islice(value.items() if type(value) is dict else value, _MOST_MEMBERS)
+    found = [repr(_meaning(each, module)) for each in members]
+    # the order of a set is another in each process
+    return sorted(found) if isinstance(value, (set, frozenset)) else found
 
 
 def _parameters(callspec: Any) -> object:

@@ -127,6 +127,48 @@ def test_a_part_of_the_tests_tells_nothing(suite: Project) -> None:
     result.stdout.no_fnmatch_line("renamed*")
 
 
+IN_CLASS = """
+import pytest
+
+ROWS = [1, 2]
+
+class TestBig:
+    rows = 9
+    other = 1
+
+    def setup_method(self):
+        self.made = 5
+
+    def work(self):
+        return sum(range(self.rows))
+
+    @pytest.mark.instrcount
+    def test_sum(self):
+        assert self.work() or self.rows or ROWS
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "moved"),
+    [
+        (("other = 1", "other = 2"), True),
+        (("rows = 9", "rows = 8"), False),
+        (("self.made = 5", "self.made = 6"), False),
+        (("sum(range(", "min(range("), False),
+        (("[1, 2]", "[1, 2, 3]"), False),
+    ],
+)
+def test_a_class_is_what_its_tests_use_of_it(
+    project: Project, change: tuple[str, str], moved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under another name: a test that finds something else there is another test."""
+    project.write(IN_CLASS)
+    project.update()
+    monkeypatch.setenv("CI", "1")
+    project.write(IN_CLASS.replace(*change).replace("TestBig", "TestSmall"))
+    assert (project.measure().ret == pytest.ExitCode.OK) is moved
+
+
 SETS = """
     def test_a():
         for letter in "slow":
