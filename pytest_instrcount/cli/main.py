@@ -193,7 +193,9 @@ def _merge(chosen: argparse.Namespace) -> Said:
 
 def _show(chosen: argparse.Namespace) -> Said:
     path = Path(chosen.path)
-    if not path.is_file() and not chosen.path.endswith((".json", ".json.gz")):
+    is_named = "::" not in chosen.path and path.name.endswith((".json", ".json.gz"))
+    # of any length: an id is one, too
+    if not (is_named or os.path.isfile(path)) or path.suffix == ".py":
         folder = baseline_folder(chosen.baseline_dir)
         return show_stored(folder, chosen.path, _width()), 0
     bundle = load_bundle(path)

@@ -161,10 +161,12 @@ def load_bundle(path: Path) -> Bundle:
         return _parse(read_file(path, LARGEST, "bundle-unreadable"), path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else printable(str(error))
+        # any other file may be somebody's
+        own = shown_path(path) if path.name.endswith(".json.gz") else "PATH.json.gz"
         raise InstrcountError(
             "bundle-damaged",
             f"{shown_path(path)} is no whole bundle: {why[:200]}",
-            f"pytest --instrcount --instrcount-bundle={shown_path(path)}    (where the tests are)",
+            f"pytest --instrcount --instrcount-bundle={own}    (where the tests are)",
         ) from error
 
 

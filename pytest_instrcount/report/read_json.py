@@ -60,7 +60,7 @@ def load_report(path: Path) -> Report:
         raise InstrcountError(
             "report-damaged",
             f"{shown_path(path)} is no whole report: {printable(str(error))[:200]}",
-            f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
+            "pytest --instrcount --instrcount-report=json:PATH    (another file than that one)",
         ) from None
 
 

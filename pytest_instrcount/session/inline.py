@@ -94,6 +94,8 @@ def _with_argument(source: bytes, marker: ast.expr, new: bytes) -> _Edit | None:
     end = _end(source, marker)
     if not isinstance(marker, ast.Call):
         return end, end, b"(" + new + b")"
+    if any(each.arg is None for each in marker.keywords):  # of **kwargs, which may hold one
+        return None
     arguments = [*marker.args, *(each.value for each in marker.keywords)]
     last = max((_end(source, each) for each in arguments), default=_end(source, marker.func))
     rest = b"".join(re.sub(rb"#.*", b"", source[last:end]).split())
@@ -123,7 +125,7 @@ def _marker(node: ast.AST, name: str) -> ast.expr | None:
         if not found:
             return None
         node = found[-1]
-    for decorator in getattr(node, "decorator_list", ()):
+    for decorator in reversed(getattr(node, "decorator_list", [])):  # the nearest wins
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(called, ast.Attribute) and called.attr == "instrcount":
             marker: ast.expr = decorator

@@ -39,6 +39,10 @@ def test_holds(): pass
 @pytest.mark.instrcount(max_ir=90_000)
 def test_too_high(): pass
 
+@pytest.mark.instrcount(max_ir=7)
+@pytest.mark.instrcount(max_ir=8)
+def test_nearest(): pass
+
 class TestClass:
     @pytest.mark.instrcount
     def test_bare(self): pass
@@ -50,6 +54,7 @@ WRITTEN = (
     .replace("calls=4", "calls=4, max_ir=10_100")
     .replace("9_999", "10_100")
     .replace("90_000", "10_100")
+    .replace("max_ir=8)", "max_ir=10_100)")
 )
 OTHERS = """
 import pytest
@@ -64,6 +69,9 @@ def test_parentheses(): pass
 
 @(pytest.mark.instrcount)()
 def test_called_outside(): pass
+
+@pytest.mark.instrcount(**{"calls": 2})
+def test_unpacked(): pass
 
 class TestMarked:
     pytestmark = pytest.mark.instrcount
@@ -81,7 +89,7 @@ def test_each_form_of_a_marker(project: Project) -> None:
     text = (project.path / "test_it.py").read_text()
     assert text == WRITTEN
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["instrcount: max_ir written to 7 markers"])
+    result.stdout.fnmatch_lines(["instrcount: max_ir written to 8 markers"])
     assert not (project.path / "instrcount_baselines").exists()
     result = project.run("--instrcount-update-inline")
     result.stdout.fnmatch_lines(["instrcount: max_ir written to 0 markers"])
@@ -111,7 +119,7 @@ def test_what_has_no_place_for_it_is_named(project: Project) -> None:
     assert (
         "no marker of its own, with a number or none as max_ir: test_it.py::test_variable" in said
     )
-    assert "and 2 more" in said
+    assert "and 3 more" in said
 
 
 def test_tests_that_fail_keep_what_they_have(project: Project) -> None:
