@@ -158,7 +158,7 @@ class ScalingResult:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A budget of a test that was counted, and that could not be held against it."""
+    """A budget of a test that has passed, and could not be held against it."""
 
     nodeid: str
     #: the argument of the marker

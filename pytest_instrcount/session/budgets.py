@@ -204,13 +204,27 @@ class Budgets:
         """A test was counted."""
         self._counts[measurement.nodeid] = Fraction(measurement.total_ir, measurement.calls)
 
-    def judge(self) -> list[BudgetResult]:
-        """Hold all counts against their budgets; returns the budgets that are not kept."""
+    def __contains__(self, nodeid: str) -> bool:
+        return nodeid in self._budgets
+
+    def judge(self, why_uncounted: Mapping[str, str]) -> list[BudgetResult]:
+        """Hold all counts against their budgets; returns the budgets that are not kept.
+
+        ``why_uncounted``: of tests that ran, have no count, and no report that says so.
+        """
         found: list[BudgetResult] = []
         for nodeid, budget in self._budgets.items():
             ir = self._counts.get(nodeid)
-            if ir is not None:  # else its own report says why
+            if ir is not None:
                 found += self._judge_test(nodeid, budget, ir)
+            elif nodeid in why_uncounted:
+                held = ("max_ir", budget.max_ir), ("max_ratio", budget.max_ratio)
+                name = next((name for name, value in held if value is not None), "scaling")
+                why = f"it was not counted: {why_uncounted[nodeid]}"
+                fix = (
+                    f"{self._command([nodeid])} -o instrcount_env=NAME    (a variable it looks for)"
+                )
+                found.append(Unjudged(nodeid, name, "budget-uncounted", why, fix))
         for family in self._families.values():
             found += self._judge_family(family)
         self.results = found

@@ -107,7 +107,7 @@ class Gate:
     def pytest_sessionfinish(self, exitstatus: int) -> Generator[None, Any, Any]:
         """A gate in CI that was ended before it judged is no success, whatever exit code that asked for."""
         result = yield
-        if exitstatus == 0 and not self._closed and self.settings.strict and self.findings.places:
+        if exitstatus == 0 and not self._closed and self.settings.strict:
             raise pytest.UsageError(
                 "instrcount: the run was ended before its counts were judged, and CI is set "
                 "[not-judged]\n  fix: let all tests run: pytest --instrcount"
@@ -122,14 +122,15 @@ class Gate:
         self._closed = True
         settings, findings, keeper = self.settings, self.findings, self.findings.keeper
         with as_usage_errors():  # a baseline of an older format
-            settle_left(findings, self.selection, self._failed.__contains__, settings.max_delta)
+            failed = self._failed.__contains__
+            uncounted = settle_left(findings, self.selection, failed, settings.max_delta)
         settle_remarks(findings)
         stale = self._find_stale()
         if settings.update:
             self._store()
         self._fail_tests()
         written = self._write_inline() if settings.inline else set()
-        for budget in findings.budgets.judge():
+        for budget in findings.budgets.judge(uncounted):
             if isinstance(budget, CeilingResult) and budget.nodeid in written:
                 continue
             text = "\n".join(render_budget_failure(budget, self._unit))

@@ -178,7 +178,13 @@ def _problem_of(answer: Answer) -> str:
 def know_why_left(
     findings: Findings, item: pytest.Item, nextitem: pytest.Item | None, skipped: str
 ) -> None:
-    """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too."""
-    natively = run_natively(item, nextitem)
-    cause = None if natively == "skipped" else Cause.skipped
+    """Of a test that was skipped under Valgrind, learn whether it is skipped natively, too.
+
+    One that fails natively fails, as without the plugin.
+    """
+    reports = run_natively(item, nextitem)
+    natively = outcome_of(reports)
+    if natively == "failed":
+        replay.log_reports(item.ihook, reports, [])
+    cause = Cause.skipped if natively == "passed" else None
     findings.leave(item.nodeid, Left(cause, f"{skipped}\nnatively it has {natively}"))

@@ -136,8 +136,19 @@ def add_error(item: pytest.Item, reports: list[Any], text: str) -> list[Any]:
 
 
 def passed(reports: list[Any]) -> bool:
-    """True if a test passed in all its phases, be it unexpected; an expected failure did not."""
-    return all(report.passed for report in reports)
+    """True if a test passed in all its phases, be it unexpected; an expected failure did not.
+
+    A sub-test that was skipped, or the rest of a teardown, takes nothing away from what was counted.
+    """
+    return all(
+        report.passed or (report.skipped and (report.when == "teardown" or is_subtest(report)))
+        for report in reports
+    )
+
+
+def is_subtest(report: Any) -> bool:
+    """Whether it is about a block in a test: pytest's own kind, or pytest-subtests'."""
+    return type(report).__name__.lower() == "subtestreport"
 
 
 def end_session_as(result: Answer) -> None:

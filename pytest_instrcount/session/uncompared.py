@@ -29,10 +29,11 @@ class Left:
     said: str = ""
 
 
-def run_natively(item: Any, nextitem: pytest.Item | None) -> str:
-    """Run a test that has not passed under Valgrind as without the plugin; what became of it."""
+def run_natively(item: Any, nextitem: pytest.Item | None) -> list[Any]:
+    """Run a test that has not passed under Valgrind as without the plugin; its reports, told to nobody."""
     runner = item.config.pluginmanager.getplugin("runner")
-    return outcome_of(runner.runtestprotocol(item, log=False, nextitem=nextitem))
+    reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=nextitem)
+    return reports
 
 
 def outcome_of(reports: Sequence[Any]) -> str:
@@ -43,9 +44,13 @@ def outcome_of(reports: Sequence[Any]) -> str:
 
 
 def is_tolerated(reports: Sequence[Any], nodeid: str, findings: Findings) -> bool:
-    """True if a test was expected to fail, has passed, and has no baseline: that is pytest's to report."""
+    """True if a test was expected to fail and has passed, and has neither baseline nor budget.
+
+    That is pytest's to report.
+    """
     unexpected = any(report.passed and hasattr(report, "wasxfail") for report in reports)
-    return unexpected and isinstance(findings.rulings.baseline(nodeid), Missing)
+    held = nodeid in findings.budgets or not isinstance(findings.rulings.baseline(nodeid), Missing)
+    return unexpected and not held
 
 
 def why_skipped(reports: Sequence[Any]) -> str:
@@ -60,10 +65,10 @@ def why_skipped(reports: Sequence[Any]) -> str:
 
 def settle_left(
     findings: Findings, selection: Selection, failed: Callable[[str], bool], limit: Limit
-) -> None:
+) -> dict[str, str]:
     """Give each measured test without a verdict the one that it is to have, and note the others.
 
-    ``failed``: whether pytest has failed it.
+    ``failed``: whether pytest has failed it. Returns why those have no count that may not do without.
     """
     rulings = findings.rulings
     natively: list[str] = []
@@ -100,6 +105,15 @@ def settle_left(
             what = one if len(nodeids) == 1 else many.format(len(nodeids))
             findings.note(f"{what}: {named(nodeids)}")
     _note_dropped(findings, selection)
+    return _why_uncounted(findings, failed)
+
+
+def _why_uncounted(findings: Findings, failed: Callable[[str], bool]) -> dict[str, str]:
+    return {
+        nodeid: left.said.replace("\n", "; ")
+        for nodeid, left in findings.left.items()
+        if left.cause and left.cause not in findings.rulings.policy.allowed and not failed(nodeid)
+    }
 
 
 def _note_dropped(findings: Findings, selection: Selection) -> None:

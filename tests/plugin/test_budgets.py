@@ -104,6 +104,40 @@ def test_a_test_that_fails_has_no_budget(project: Project) -> None:
     assert "budgets" not in result.stdout.str()
 
 
+def test_one_that_was_expected_to_fail_has_a_budget(project: Project) -> None:
+    """And has passed: it was counted, whatever its baseline is."""
+    project.write(
+        "import pytest\n"
+        "@pytest.mark.xfail(reason='not yet')\n"
+        "@pytest.mark.instrcount(max_ir=10)\n"
+        "def test_a(): pass\n"
+    )
+    result = project.measure("--instrcount-missing=note")
+    result.assert_outcomes(xpassed=1, failed=1)
+    result.stdout.fnmatch_lines(["*over its max_ir of 10*"])
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("def test_a():\n    if os.getpid() != OUTSIDE: pytest.skip('no X')", "no X; natively*"),
+        ("def test_a(benchmark): pass", "it never calls benchmark*"),
+    ],
+)
+def test_one_that_was_not_counted_has_a_budget(project: Project, body: str, why: str) -> None:
+    """A gate that cannot tell must not pass; unless that cause is allowed."""
+    project.write(
+        f"import os, pytest\nOUTSIDE = os.getpid()\n@pytest.mark.instrcount(max_ir=10)\n{body}\n"
+    )
+    result = project.measure("--instrcount-missing=note")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [f"*max_ir cannot be judged: it was not counted: {why}[[]budget-uncounted]"]
+    )
+    allowed = "-o", "instrcount_allow=skipped uncounted"
+    assert project.measure("--instrcount-missing=note", *allowed).ret == pytest.ExitCode.OK
+
+
 def test_without_instrcount_nothing_is_judged(project: Project) -> None:
     """The marker alone starts nothing."""
     project.write(CEILING)

@@ -127,6 +127,52 @@ def test_an_expected_failure_under_valgrind_alone(
     result.stdout.fnmatch_lines(["test_b: * [[]skipped-inside]", "  no DATABASE_URL"])
 
 
+@pytest.mark.parametrize("allowed", ["", "skipped"])
+def test_one_that_fails_natively_fails(suite: Project, allowed: str) -> None:
+    """Though it was skipped under Valgrind, whatever may be left uncompared: as without the plugin."""
+    suite.write(SKIPPED.replace("skip('no DATABASE_URL')", "skip('no DATABASE_URL')\n    assert 0"))
+    result = suite.measure("-o", f"instrcount_allow={allowed}")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(["*assert 0"])
+
+
+SKIPS_LESS = {
+    "a sub-test": (
+        "import unittest\n"
+        "class TestCase(unittest.TestCase):\n"
+        "    @pytest.mark.instrcount\n"
+        "    def test_a(self):\n"
+        "        for n in range(2):\n"
+        "            with self.subTest(n=n):\n"
+        "                if n: self.skipTest('not 1')\n"
+    ),
+    "a teardown": (
+        "@pytest.fixture\n"
+        "def late():\n"
+        "    yield\n"
+        "    pytest.skip('late')\n"
+        "@pytest.mark.instrcount\n"
+        "def test_a(late): pass\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("part", SKIPS_LESS)
+def test_what_skips_a_part_of_itself_is_compared(
+    project: Project, in_ci: Callable[[], None], part: str
+) -> None:
+    """It has passed, and was counted: nothing takes it for a skipped one."""
+    project.write("import pytest\n" + SKIPS_LESS[part])
+    project.update()
+    in_ci()
+    assert project.measure().ret == pytest.ExitCode.OK
+    assert set(project.verdicts().values()) == {"unchanged"}
+    project.valgrind.costs = {"test_a": 12_000}
+    assert project.measure().ret == pytest.ExitCode.TESTS_FAILED
+    assert set(project.verdicts().values()) == {"regressed"}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -388,6 +434,18 @@ def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(
     result = suite.measure()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*ended before its counts were judged*[[]not-judged]"])
+
+
+@pytest.mark.parametrize("how", ["an exit", "--instrcount-only", "--instrcount-against=HEAD"])
+def test_a_run_that_judges_nothing_fails_in_ci(
+    suite: Project, in_ci: Callable[[], None], how: str
+) -> None:
+    """Ended before its tests are known, or with a debugger, beside which nothing is measured."""
+    leaves = "import pytest\ndef pytest_collection(): pytest.exit('no database', returncode=0)\n"
+    suite.write(conftest=leaves if how == "an exit" else "")
+    in_ci()
+    result = suite.measure() if how == "an exit" else suite.run(how, "--pdb")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
 @pytest.mark.parametrize("how", ["clear()", "pop('CI')"])
