@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dis
+import fnmatch
 import re
 import sys
 from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.forgetting import CAN_FORGET, empty_tables, specialized_anew
+from pytest_instrcount.callgrind.inside.forgetting import (
+    CAN_FORGET,
+    empty_tables,
+    find_tables,
+    specialized_anew,
+)
 
 monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -60,11 +66,13 @@ def test_a_tool_of_the_users_stays() -> None:
             monitoring.free_tool_id(monitoring.OPTIMIZER_ID)
 
 
-def test_patterns_that_others_have_used() -> None:
-    """They fill the table that a test looks into; one whose only call is counted compiles none anew."""
-    cache: Any = vars(re)["_cache"]
-    re.match("an odd pattern", "")
+def test_what_others_have_looked_up() -> None:
+    """It fills tables that a test looks into; one whose only call is counted fills none anew."""
+    patterns: Any = vars(re)["_cache"]
+    names: Any = vars(fnmatch)["_compile_pattern"]
+    find_tables()
+    fnmatch.fnmatch("a name", "an odd pattern")
     empty_tables(once=True)
-    assert cache
+    assert patterns and names.cache_info().currsize
     empty_tables()
-    assert not cache
+    assert not patterns and not names.cache_info().currsize

@@ -2,35 +2,50 @@
 
 CPython specialises byte code for what runs it: a site that meets many types again and again, each
 time after more executions, so that it depends on how often it ever ran whether that happens in the
-counted calls. And the library keeps tables for the whole process: a look-up in one that is fuller,
-or filled in another order, probes more slots.
+counted calls. What imports did is forgotten once for all tests of a file, what set-up and pytest did
+in each. And the library keeps tables for the whole process: a look-up in one that is fuller, or
+filled in another order, probes more slots.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 #: What 3.12 combines out of two instructions, in new code alone, would stay apart.
 CAN_FORGET = sys.version_info >= (3, 13)
+_CACHE = type(functools.cache(len))
+
+
+#: What empties them.
+_tables: list[Callable[[], object]] = []
+
+
+def find_tables() -> None:
+    """Know the tables of the library that have been imported, so that no test has to look for them."""
+    structs: Any = struct
+    _tables[:] = [re.purge, structs._clearcache]
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] in sys.stdlib_module_names and type(module) is ModuleType:
+            caches = (each for each in vars(module).values() if type(each) is _CACHE)
+            _tables.extend(each.cache_clear for each in caches)
 
 
 def empty_tables(*, once: bool = False) -> None:
-    """Have the tables of the library that are looked into by strings hold what a test puts there.
+    """Have those tables hold what a test puts there.
 
     ``once``: a call that is not repeated finds what there is, and does not count the filling.
     """
-    if once:
-        return
-    re.purge()
-    clear: Any = struct
-    clear._clearcache()
+    for clear in () if once else _tables:
+        clear()
 
 
 @contextmanager
@@ -56,3 +71,22 @@ def specialized_anew() -> Iterator[None]:
         _monitoring.set_events(tool, events.NO_EVENTS)
         _monitoring.register_callback(tool, events.PY_START, None)
         _monitoring.free_tool_id(tool)
+
+
+def functions_alive() -> list[FunctionType]:
+    """The Python functions that the collector knows and has not frozen."""
+    return [each for each in gc.get_objects() if type(each) is FunctionType]
+
+
+def forget_adaptation(functions: list[FunctionType]) -> None:
+    """Give functions code that has not adapted to anything yet."""
+    made: dict[int, tuple[CodeType, CodeType]] = {}
+
+    def fresh(code: CodeType) -> CodeType:
+        if id(code) not in made:
+            consts = tuple(fresh(c) if type(c) is CodeType else c for c in code.co_consts)
+            made[id(code)] = code, code.replace(co_consts=consts)
+        return made[id(code)][1]
+
+    for each in functions:
+        each.__code__ = fresh(each.__code__)

@@ -25,6 +25,11 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
 from pytest_instrcount.callgrind.inside.collect import only_collect
+from pytest_instrcount.callgrind.inside.forgetting import (
+    find_tables,
+    forget_adaptation,
+    functions_alive,
+)
 from pytest_instrcount.callgrind.inside.forking import (
     Line,
     die_with_parent,
@@ -226,6 +231,7 @@ class Zygote:
         gc.collect()
         if self._plan["counts"]:
             open_arena()
+            find_tables()
         gc.freeze()
         collected: Collected = {
             "kind": "collected",
@@ -272,22 +278,3 @@ class CollectListener:
 
             why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
             self.problems.append(f"{report.nodeid}: {why}\nfix: {MEANINGS[Cause.skipped][1]}")
-
-
-def functions_alive() -> list[FunctionType]:
-    """The Python functions that the collector knows and has not frozen."""
-    return [each for each in gc.get_objects() if type(each) is FunctionType]
-
-
-def forget_adaptation(functions: list[FunctionType]) -> None:
-    """Give functions code that has not adapted to anything yet."""
-    made: dict[int, tuple[CodeType, CodeType]] = {}
-
-    def fresh(code: CodeType) -> CodeType:
-        if id(code) not in made:
-            consts = tuple(fresh(c) if type(c) is CodeType else c for c in code.co_consts)
-            made[id(code)] = code, code.replace(co_consts=consts)
-        return made[id(code)][1]
-
-    for each in functions:
-        each.__code__ = fresh(each.__code__)
