@@ -37,16 +37,18 @@ def test_names_of_an_import_lie_otherwise_in_each_layout() -> None:
     assert len({far_apart(layout) % ONE_PLACE // 256 for layout in range(1, 9)}) >= 6
 
 
-#: Prints how many names, and how many kinds of enumerations, there are more.
+#: Prints how many names, and how many kinds of enumerations, there are more, and how large the table of loggers is.
 FILLED = """
-import enum, gc, sys
+import enum, gc, logging, sys
 from pytest_instrcount.callgrind.inside import layout
 
 gc.disable()
 before = len(enum.Enum.__subclasses__())
 layout.disturb(int(sys.argv[1]))
 names = sum(type(each) is str for row in layout._kept if type(row) is list for each in row)
-print(names, len(enum.Enum.__subclasses__()) - before)
+loggers = logging.root.manager.loggerDict
+assert not loggers
+print(names, len(enum.Enum.__subclasses__()) - before, sys.getsizeof(loggers))
 """
 
 
@@ -54,9 +56,10 @@ def test_tables_are_filled_to_another_degree_in_each_layout() -> None:
     """That of all names nearly doubles, once it has had to grow; so does that of a base's subclasses."""
     command = [sys.executable, "-c", FILLED]
     told = [subprocess.check_output([*command, str(n)], text=True).split() for n in range(1, 9)]
-    names, kinds = ([*map(int, column)] for column in zip(*told))
+    names, kinds, loggers = ([*map(int, column)] for column in zip(*told))
     assert len({*names}) == 8 and max(names) - min(names) > 12_000
     assert len({*kinds}) >= 6 and max(kinds) - min(kinds) > 20
+    assert len({*loggers}) >= 3
 
 
 ROOM = """

@@ -10,6 +10,7 @@ the cache of methods in all layouts of one zygote, and in none of another.
 from __future__ import annotations
 
 import abc
+import codecs
 import ctypes
 import enum
 import random
@@ -26,6 +27,11 @@ _NAMES, _NAMED = (48, 64, 80), 20_000
 
 #: What classes are often made from. It has them in a table, which is made anew after so many more.
 _BASES = (tuple, dict, Exception, abc.ABC, enum.Enum)
+#: More names of encodings that every program has.
+_ENCODINGS = """
+    646 ansi_x3.4_1968 ansi_x3.4_1986 cp367 csascii ibm367 iso646_us iso_646.irv_1991 iso_ir_6 us us_ascii
+    8859 cp819 csisolatin1 ibm819 iso8859 iso8859_1 iso_8859_1 iso_8859_1_1987 iso_ir_100 l1 latin latin1
+"""
 
 #: All that lives on, so that what comes later lies elsewhere.
 _kept: list[Any] = []
@@ -123,13 +129,25 @@ def _disturb_types(pick: random.Random) -> None:
 
 
 def _disturb_strings(pick: random.Random) -> None:
-    """Have the tables of names and of modules filled to another degree: they are searched longer or shorter."""
+    """Have tables of the whole process filled to another degree: they are searched longer or shorter.
+
+    Those of names, modules, loggers, and encodings, which keep what they have once found.
+    """
     # longer than the names that `_part_names` leaves gaps for
     named = f"{'name':_<{_NAMES[-1]}}_{pick.randrange(10**9)}_{{}}".format
     names = [*map(sys.intern, map(named, range(pick.randrange(200, 20_000))))]
     for name in names[: len(sys.modules)]:
         sys.modules[name] = sys
         del sys.modules[name]
+    if "logging" in sys.modules:  # not yet, before pytest is imported
+        loggers = sys.modules["logging"].root.manager.loggerDict
+        others = dict.fromkeys(names[: pick.randrange(200)])
+        loggers |= others
+        for name in others:
+            del loggers[name]
+    encodings = _ENCODINGS.split()
+    for encoding in pick.sample(encodings, pick.randrange(len(encodings))):
+        codecs.lookup(encoding)
     _kept.append(names[2000:])
     _keep_some(pick, names[:2000], 0.8)
 
