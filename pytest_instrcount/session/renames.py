@@ -21,8 +21,8 @@ from pytest_instrcount.session.selection import Selection
 _DIGITS = 16
 #: Kinds of parameters whose ``repr`` says all that they are.
 _PLAIN = (str, bytes, int, float, complex, bool, type(None))
-#: Kinds of collections, of which the first so many members say what they are.
-_COLLECTIONS, _MOST_MEMBERS = (list, tuple, dict, set, frozenset), 1000
+#: Kinds of collections; the first so many members say what they are, and theirs, and no deeper ones.
+_COLLECTIONS, _MOST_MEMBERS, _DEPTH = (list, tuple, dict, set, frozenset), 100, 2
 #: What a class does before each test.
 _SET_UPS = frozenset(("setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class"))
 #: Kinds of objects that have a module and a name.
@@ -71,8 +71,12 @@ def _members(item: pytest.Function, code: CodeType) -> Iterator[object]:
     for name in sorted(_names(code) | _SET_UPS) if item.cls is not None else ():
         value = inspect.getattr_static(item.cls, name, item)
         if value is not item:
-            function = getattr(value, "fget", None) or getattr(value, "__func__", value)
-            yield name, _meaning(function, item.cls.__module__)
+            if type(value) in (classmethod, staticmethod):
+                value = value.__func__
+            yield (
+                name,
+                _meaning(value.fget if type(value) is property else value, item.cls.__module__),
+            )
 
 
 def _names(code: CodeType) -> set[str]:
@@ -80,7 +84,7 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _meaning(value: Any, module: str) -> object:
+def _meaning(value: Any, module: str, depth: int = _DEPTH) -> object:
     """What a global of a test's ``module`` is: code that stands beside the test, else its name.
 
     Other objects are not asked: a proxy may fail where it stands for nothing.
@@ -91,7 +95,7 @@ def _meaning(value: Any, module: str) -> object:
     if kind is ModuleType:
         return value.__name__
     if kind in _COLLECTIONS:
-        return kind.__name__, len(value), _contents(value, module)
+        return kind.__name__, len(value), _contents(value, module, depth - 1) if depth else ()
     if not issubclass(kind, _NAMED):
         return kind.__module__.removeprefix(module), kind.__qualname__
     if value.__module__ != module:
@@ -103,12 +107,14 @@ def _meaning(value: Any, module: str) -> object:
     return _shape(code) if isinstance(code, CodeType) else value.__qualname__
 
 
-def _contents(value: Any, module: str) -> list[str]:
-    """What the first members of a collection are."""
+def _contents(value: Any, module: str, depth: int) -> list[object]:
+    """What the first members of a collection are; of a set all or none, since its order is by chance."""
+    is_set = isinstance(value, (set, frozenset))
+    if is_set and len(value) > _MOST_MEMBERS:
+        return []
     members = itertools.islice(value.items() if type(value) is dict else value, _MOST_MEMBERS)
-    found = [repr(_meaning(each, module)) for each in members]
-    # the order of a set is another in each process
-    return sorted(found) if isinstance(value, (set, frozenset)) else found
+    found = [_meaning(each, module, depth) for each in members]
+    return sorted(found, key=repr) if is_set else found
 
 
 def _parameters(callspec: Any) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_instrcount.session.renames import _globals
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -167,6 +168,37 @@ def test_a_class_is_what_its_tests_use_of_it(
     monkeypatch.setenv("CI", "1")
     project.write(IN_CLASS.replace(*change).replace("TestBig", "TestSmall"))
     assert (project.measure().ret == pytest.ExitCode.OK) is moved
+
+
+HUGE = """
+import pytest
+
+def tree(depth):
+    return {"name": f"n{depth}", "kids": [tree(depth - 1), tree(depth - 1)] if depth else []}
+
+class Proxy:  # for what is there in a request alone
+    def __getattr__(self, name):
+        raise RuntimeError
+
+TREE, WORDS, ROWS, SELF = tree(7), {f"word{n}" for n in range(1500)}, [[0.0] * 1000] * 1000, []
+SELF.append(SELF)
+
+class TestAll:
+    request = Proxy()
+
+    @pytest.mark.instrcount
+    def test_all(self):
+        assert TREE and WORDS and ROWS and SELF and self.request is not None
+"""
+
+
+def test_whatever_a_module_holds_is_looked_at_in_no_time(project: Project) -> None:
+    """And is asked nothing."""
+    project.write(HUGE)
+    project.update().assert_outcomes(passed=1)
+    (item,) = project.pytester.getitems(HUGE)
+    assert isinstance(item, pytest.Function)
+    assert len(repr([*_globals(item.function, item.function.__code__)])) < 500_000
 
 
 SETS = """

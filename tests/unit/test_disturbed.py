@@ -37,7 +37,7 @@ def test_names_of_an_import_lie_otherwise_in_each_layout() -> None:
     assert len({far_apart(layout) % ONE_PLACE // 256 for layout in range(1, 9)}) >= 6
 
 
-#: Prints how many names, and how many kinds of enumerations, there are more, and how large the table of loggers is.
+#: Prints how many names and kinds of enumerations there are more, and how large the table of loggers is.
 FILLED = """
 import enum, gc, logging, sys
 from pytest_instrcount.callgrind.inside import layout

@@ -49,6 +49,26 @@ def test_code_that_begins_is_as_compiled() -> None:
     assert monitoring.get_tool(monitoring.OPTIMIZER_ID) is None
 
 
+@pytest.mark.skipif(not CAN_FORGET, reason="3.13 is the first that can forget")
+def test_code_that_another_tool_watches_stays() -> None:
+    """Its instructions would not be seen any more, as where a test has them counted."""
+    seen: list[int] = []
+    events, tool = monitoring.events, monitoring.COVERAGE_ID
+    monitoring.use_tool_id(tool, "mine")
+    try:
+        monitoring.register_callback(
+            tool, events.INSTRUCTION, lambda code, offset: seen.append(offset)
+        )
+        monitoring.set_local_events(tool, measure.__code__, events.INSTRUCTION)
+        with specialized_anew():
+            measure("abc")
+        assert seen
+    finally:
+        monitoring.set_local_events(tool, measure.__code__, 0)
+        monitoring.register_callback(tool, events.INSTRUCTION, None)
+        monitoring.free_tool_id(tool)
+
+
 def test_a_tool_of_the_users_stays() -> None:
     """Where there is one under the same number, or no such thing, code stays as it is."""
     if monitoring is not None:

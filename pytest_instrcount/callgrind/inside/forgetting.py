@@ -57,6 +57,9 @@ def specialized_anew() -> Iterator[None]:
     tool, events = _monitoring.OPTIMIZER_ID, _monitoring.events
 
     def forget(code: CodeType, _: int) -> object:
+        others = filter(_monitoring.get_tool, {*range(6)} - {tool})
+        if any(_monitoring.get_local_events(each, code) for each in others):  # which it would lose
+            return _monitoring.DISABLE
         # each instruction is put back as it was compiled, and its counters begin anew
         _monitoring.set_local_events(tool, code, events.INSTRUCTION)
         _monitoring.set_local_events(tool, code, events.NO_EVENTS)
