@@ -50,16 +50,11 @@ class ZygoteSetup:
     plugins: Sequence[str] | None = ()
 
 
-def open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
-    """Start who starts the zygotes, and write down what these will be.
-
-    In this order: from its start on, it deletes the folder of a pytest that is killed.
-    """
+def open_supervisor(scratch: Scratch) -> Channel:
+    """Start who starts the zygotes. From now on it deletes the folder of a pytest that is killed."""
     ours, theirs = socket.socketpair()
     try:
         _start_supervisor(theirs, scratch)
-        # On the interpreter's own path before its import system is ours, a folder would be listed.
-        _write_plan(setup, scratch.path, setup.environment.get("PYTHONPATH", ""))
     except BaseException:
         ours.close()
         raise
@@ -68,11 +63,12 @@ def open_supervisor(setup: ZygoteSetup, scratch: Scratch) -> Channel:
     return Channel(ours)
 
 
-def _write_plan(setup: ZygoteSetup, scratch: Path, pythonpath: str) -> None:
+def write_plan(setup: ZygoteSetup, scratch: Path) -> None:
     """Tell the zygote what it is: one that forks rehearses, one that is a single test does not."""
     plan = {
         "sys_path": setup.sys_path,
-        "pythonpath": pythonpath,
+        # on the interpreter's own path before its import system is ours, a folder would be listed
+        "pythonpath": setup.environment.get("PYTHONPATH", ""),
         "options": setup.options,
         "args": setup.args,
         "scratch": str(scratch),

@@ -14,10 +14,15 @@ from pytest_instrcount.callgrind.channel import ChannelClosed
 from pytest_instrcount.callgrind.command import python_command, valgrind_command
 from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.callgrind.failing import broken_supervisor, met_limit, why_and_remedy
-from pytest_instrcount.callgrind.launch import PACKAGE_FOLDER, ZygoteSetup, open_supervisor
+from pytest_instrcount.callgrind.launch import (
+    PACKAGE_FOLDER,
+    ZygoteSetup,
+    open_supervisor,
+    write_plan,
+)
 from pytest_instrcount.callgrind.messages import Answer, FromSupervisor, SpanOf
 from pytest_instrcount.callgrind.orders import Measure, Order, Start, Stop
-from pytest_instrcount.callgrind.scratch import Scratch, remove_abandoned
+from pytest_instrcount.callgrind.scratch import remove_abandoned, take_scratch
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import current, keep_logs, phase, timed
 from pytest_instrcount.host.account.timings import WAITING, Span
@@ -56,8 +61,8 @@ class ZygoteFailed(InstrcountError):
 class Zygote:
     """The measuring side of a run. Started at once, asked later, always to be ended."""
 
-    def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
-        self._scratch = scratch
+    def __init__(self, setup_in: Callable[[Path], ZygoteSetup]) -> None:
+        self._scratch = scratch = take_scratch()
         self._inode = os.fstat(scratch.lock).st_ino
         self._results: dict[int, Answer | Problem] = {}
         self._sent = 0
@@ -67,9 +72,15 @@ class Zygote:
         self.ready = False
         self.running: set[int] = set()
         try:
-            self._channel = open_supervisor(setup, scratch)
+            self._channel = open_supervisor(scratch)
+            # after that: nobody else would delete the folder of a pytest that is killed meanwhile
+            setup = setup_in(scratch.path)
+            write_plan(setup, scratch.path)
         except BaseException as error:
-            scratch.remove()
+            if hasattr(self, "_channel"):
+                self._channel.close()  # it is the supervisor's now, and goes with it
+            else:
+                scratch.remove()
             if isinstance(error, (OSError, subprocess.SubprocessError)):
                 why, remedy = met_limit(str(error)) or (str(error), "df -h    (is there space?)")
                 why = f"nothing can be started in {scratch.path}: {why}"

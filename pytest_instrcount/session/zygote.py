@@ -19,7 +19,6 @@ from pytest_instrcount.callgrind.inside.canonical import (
 )
 from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.callgrind.launch import ZygoteSetup
-from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Zygote
 from pytest_instrcount.config.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.config.settings import Settings
@@ -65,36 +64,36 @@ def start_zygote(
     adopts = adopts_benchmarks(config, config.option)
     option = vars(config.option) | {ADOPTS: adopts}
     plugins = plugin_arguments(config)
-    distributed = metadata_folders(config)
-    # as late as can be: a pytest that is killed before there is a supervisor leaves it behind
-    scratch = take_scratch()
-    setup = ZygoteSetup(
-        valgrind=valgrind,
-        environment=child_environment(
-            context.variables, settings.let_through, sys.executable, scratch.path
+
+    def setup_in(scratch: Path) -> ZygoteSetup:
+        return ZygoteSetup(
+            valgrind=valgrind,
+            environment=child_environment(
+                context.variables, settings.let_through, sys.executable, scratch
+            )
+            | dict(settings.child.variables),
+            folder=str(context.folder),
+            options=canonical_options(
+                option,
+                config.rootpath,
+                config.inipath,
+                scratch,
+                lambda name: has_ini(config, name),
+            ),
+            args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
+            sys_path=list(context.sys_path),
+            presentation=presentation(option),
+            patience=max(patience.START_SECONDS, settings.timeout),
+            jobs=jobs,
+            options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
+            editable=config.stash.get(EDITABLE, {}),
+            options_of_python=tuple(context.options_of_python),
+            own_package=config.stash.get(OWN_PACKAGE, ""),
+            layouts=layouts,
+            plugins=metadata_folders(config),
         )
-        | dict(settings.child.variables),
-        folder=str(context.folder),
-        options=canonical_options(
-            option,
-            config.rootpath,
-            config.inipath,
-            scratch.path,
-            lambda name: has_ini(config, name),
-        ),
-        args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
-        sys_path=list(context.sys_path),
-        presentation=presentation(option),
-        patience=max(patience.START_SECONDS, settings.timeout),
-        jobs=jobs,
-        options_of_valgrind=(*options_of_valgrind, *settings.child.valgrind),
-        editable=config.stash.get(EDITABLE, {}),
-        options_of_python=tuple(context.options_of_python),
-        own_package=config.stash.get(OWN_PACKAGE, ""),
-        layouts=layouts,
-        plugins=distributed,
-    )
-    return Zygote(setup, scratch)
+
+    return Zygote(setup_in)
 
 
 def plugin_arguments(config: pytest.Config) -> list[str]:

@@ -61,11 +61,17 @@ def read_until(run: subprocess.Popen[str], words: str) -> str:
     ],
 )
 def test_pytest_is_ended(place: Place, stage: str, name: str) -> None:
-    """All processes end, all temporary files go, and no baseline is stored."""
+    """All processes end, all temporary files go, and no baseline is stored.
+
+    From when there is who sees to it: the folder of the run is made a millisecond earlier, and one that
+    is left by a kill just then is the next run's.
+    """
     place.write("test_a.py", TESTS)
     tree = place.tree()
     run = place.start("--instrcount-update-baseline")
     said = read_until(run, STAGES[stage])
+    if stage == "attributing":  # said before the second of them is started
+        wait_for(lambda: supervisors_of(place), place.processes)
     run.send_signal(getattr(signal, name))
     done = place.end(run)
     if name == "SIGINT":
@@ -90,10 +96,15 @@ def test_the_watching_process_is_killed(place: Place) -> None:
 
 def supervisor_of(place: Place) -> int:
     """The process between pytest and Valgrind."""
-    # a process that it forks is called like it until it has become Valgrind
-    found = [line for line in place.processes() if "callgrind.supervisor" in line]
+    found = supervisors_of(place)
     assert found
-    return min(int(line.split()[0]) for line in found)
+    return min(found)
+
+
+def supervisors_of(place: Place) -> list[int]:
+    """It, and a process that it forks: that is called like it until it has become Valgrind."""
+    lines = place.processes()
+    return [int(line.split()[0]) for line in lines if "callgrind.supervisor" in line]
 
 
 def test_pytest_is_stopped(place: Place) -> None:

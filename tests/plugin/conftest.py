@@ -35,7 +35,7 @@ from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.messages import Answer, Ended
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.repetition import rounds_of
-from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
 from pytest_instrcount.callgrind.zygote import Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
@@ -165,8 +165,10 @@ class FakeValgrind:
             return {"work.c:work": cost - cost // 4, "ceval.c:eval": cost // 4}
         return cost
 
-    def make_zygote(self, setup: ZygoteSetup, scratch: Scratch) -> FakeZygote:
+    def make_zygote(self, setup_in: Callable[[Path], ZygoteSetup]) -> FakeZygote:
         """In the place of the class ``Zygote``."""
+        scratch = take_scratch()
+        setup = setup_in(scratch.path)
         zygote = FakeZygote(self, setup, scratch)
         (self.blaming if _is_by_python(setup) else self.started).append(zygote)
         return zygote
