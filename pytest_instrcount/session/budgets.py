@@ -20,6 +20,7 @@ from pytest_instrcount.gate.budget import (
     Unjudged,
     is_named,
 )
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.scaling import (
     Growth,
     can_be_judged,
@@ -207,7 +208,7 @@ class Budgets:
     def __contains__(self, nodeid: str) -> bool:
         return nodeid in self._budgets
 
-    def judge(self, why_uncounted: Mapping[str, str]) -> list[BudgetResult]:
+    def judge(self, why_uncounted: Mapping[str, tuple[Cause, str]]) -> list[BudgetResult]:
         """Hold all counts against their budgets; returns the budgets that are not kept.
 
         ``why_uncounted``: of tests that ran, have no count, and no report that says so.
@@ -220,10 +221,11 @@ class Budgets:
             elif nodeid in why_uncounted:
                 held = ("max_ir", budget.max_ir), ("max_ratio", budget.max_ratio)
                 name = next((name for name, value in held if value is not None), "scaling")
-                why = f"it was not counted: {why_uncounted[nodeid]}"
-                fix = (
-                    f"{self._command([nodeid])} -o instrcount_env=NAME    (a variable it looks for)"
-                )
+                cause, said = why_uncounted[nodeid]
+                fix = self._command([nodeid])
+                if cause is Cause.skipped:
+                    fix += " -o instrcount_env=NAME    (a variable it looks for)"
+                why = f"it was not counted: {said}"
                 found.append(Unjudged(nodeid, name, "budget-uncounted", why, fix))
         for family in self._families.values():
             found += self._judge_family(family)

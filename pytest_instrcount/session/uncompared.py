@@ -65,7 +65,7 @@ def why_skipped(reports: Sequence[Any]) -> str:
 
 def settle_left(
     findings: Findings, selection: Selection, failed: Callable[[str], bool], limit: Limit
-) -> dict[str, str]:
+) -> dict[str, tuple[Cause, str]]:
     """Give each measured test without a verdict the one that it is to have, and note the others.
 
     ``failed``: whether pytest has failed it. Returns why those have no count that may not do without.
@@ -108,9 +108,11 @@ def settle_left(
     return _why_uncounted(findings, failed)
 
 
-def _why_uncounted(findings: Findings, failed: Callable[[str], bool]) -> dict[str, str]:
+def _why_uncounted(
+    findings: Findings, failed: Callable[[str], bool]
+) -> dict[str, tuple[Cause, str]]:
     return {
-        nodeid: left.said.replace("\n", "; ")
+        nodeid: (left.cause, left.said.replace("\n", "; "))
         for nodeid, left in findings.left.items()
         if left.cause and left.cause not in findings.rulings.policy.allowed and not failed(nodeid)
     }

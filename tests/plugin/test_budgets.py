@@ -134,6 +134,9 @@ def test_one_that_was_not_counted_has_a_budget(project: Project, body: str, why:
     result.stdout.fnmatch_lines(
         [f"*max_ir cannot be judged: it was not counted: {why}[[]budget-uncounted]"]
     )
+    # only what is skipped may look for a variable
+    advised = any("instrcount_env=NAME" in line for line in result.stdout.lines)
+    assert advised is ("skip" in body)
     allowed = "-o", "instrcount_allow=skipped uncounted"
     assert project.measure("--instrcount-missing=note", *allowed).ret == pytest.ExitCode.OK
 
