@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import PADDING
+from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.config.compat import failure
 from pytest_instrcount.host.text import escape_controls
@@ -140,10 +141,7 @@ def passed(reports: list[Any]) -> bool:
 
     A sub-test that was skipped, or the rest of a teardown, takes nothing away from what was counted.
     """
-    return all(
-        report.passed or (report.skipped and (report.when == "teardown" or is_subtest(report)))
-        for report in reports
-    )
+    return all(is_passed(each) or (each.skipped and is_subtest(each)) for each in reports)
 
 
 def is_subtest(report: Any) -> bool:

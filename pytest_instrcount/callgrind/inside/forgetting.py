@@ -24,8 +24,7 @@ _monitoring: Any = getattr(sys, "monitoring", None)
 CAN_FORGET = sys.version_info >= (3, 13)
 _CACHE = type(functools.cache(len))
 
-
-#: What empties them.
+#: What empties the tables of the library, one each.
 _tables: list[Callable[[], object]] = []
 
 

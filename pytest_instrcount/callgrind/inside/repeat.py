@@ -14,6 +14,7 @@ from pytest_instrcount.callgrind.inside.bystanders import is_left_alone
 from pytest_instrcount.callgrind.inside.loops import note_left, pending_tasks, steady_loop
 from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
+from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
@@ -105,7 +106,7 @@ class Repeater:
         # Reports are made though nobody reads them: fixtures ask how the phase before went.
         call = run_phase(item, when, self.sibling)
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
-        if report.failed or (report.skipped and when != "teardown"):
+        if not is_passed(report):
             raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
 
     def has_nothing_to_renew(self, reports: Sequence[Any]) -> bool:

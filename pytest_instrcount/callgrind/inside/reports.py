@@ -1,4 +1,4 @@
-"""Shortens reports before they are sent: converting long texts to JSON is slow under Valgrind."""
+"""Reports of phases: which let a test count, and what is sent of them: JSON of long texts is slow here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pytest_instrcount.callgrind.channel import DEEPEST, PADDING
 
 #: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
 LONGEST_TEXT = 1_000_000
+
+
+def is_passed(report: Any) -> bool:
+    """Whether a phase lets its test count: it has passed, or a teardown was skipped after that."""
+    return bool(report.passed or (report.skipped and report.when == "teardown"))
 
 
 def without_middle(text: str) -> str:

@@ -18,7 +18,7 @@ from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.offspring import running_beside
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
-from pytest_instrcount.callgrind.inside.reports import shortened, with_padded_times
+from pytest_instrcount.callgrind.inside.reports import is_passed, shortened, with_padded_times
 from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.callgrind.system_random import name_process
@@ -259,7 +259,7 @@ class TestChild:
             self._present_failure()
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
-        return bool(report.passed or (report.skipped and when == "teardown"))
+        return is_passed(report)
 
     def _finish(self, item: Any) -> None:
         """Finalise what is still set up: fixtures of wider scope. An error there is the teardown's."""
