@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.callgrind.channel import Channel
-from pytest_instrcount.callgrind.scratch import Scratch
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 
@@ -50,17 +49,20 @@ class ZygoteSetup:
     plugins: Sequence[str] | None = ()
 
 
-def open_supervisor(scratch: Scratch) -> Channel:
-    """Start who starts the zygotes. From now on it deletes the folder of a pytest that is killed."""
+def open_supervisor(parent: Path) -> tuple[Channel, str]:
+    """Start who makes a folder for the run in ``parent``, and deletes it, also when pytest is killed.
+
+    Returns what it said, too, before it had a place for that.
+    """
     ours, theirs = socket.socketpair()
     try:
-        _start_supervisor(theirs, scratch)
+        said = _start_supervisor(theirs, parent)
     except BaseException:
         ours.close()
         raise
     finally:
         theirs.close()
-    return Channel(ours)
+    return Channel(ours), said
 
 
 def write_plan(setup: ZygoteSetup, scratch: Path) -> None:
@@ -118,20 +120,21 @@ def installed_in(folders: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def _start_supervisor(sock: socket.socket, scratch: Scratch) -> None:
+def _start_supervisor(sock: socket.socket, parent: Path) -> str:
     """Start it in a session of its own. It leaves us at once: no child of ours stays behind."""
     code = (
         # in the place of the folder that it is started in, whose files are none of the library's
         f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
         "from pytest_instrcount.callgrind.supervisor.main import main; main(sys.argv[1:])"
     )
-    with (scratch.path / "supervisor.log").open("wb") as output:
-        subprocess.run(
-            [sys.executable, "-S", "-c", code, str(sock.fileno()), str(scratch.path)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=[sock.fileno(), scratch.lock],
-            start_new_session=True,
-            check=True,
-        )
+    return subprocess.run(
+        [sys.executable, "-S", "-c", code, str(sock.fileno()), str(parent)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=[sock.fileno()],
+        start_new_session=True,
+        check=True,
+        text=True,
+        errors="replace",
+    ).stdout

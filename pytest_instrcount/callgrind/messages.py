@@ -14,6 +14,21 @@ SpanOf: TypeAlias = tuple[str, float, float]
 # From the supervisor to pytest.
 
 
+class Housed(TypedDict):
+    """The folder of the run is made; its name in the one that it is in."""
+
+    kind: Literal["housed"]
+    name: str
+
+
+class Refused(TypedDict):
+    """No folder can be made for the run; ``why`` and ``fix`` as in `InstrcountError`."""
+
+    kind: Literal["refused"]
+    why: str
+    fix: str
+
+
 class Ready(TypedDict):
     """The first zygote could measure."""
 
@@ -74,7 +89,9 @@ class NotGiven(TypedDict):
     detail: str
 
 
-FromSupervisor: TypeAlias = Ready | Fatal | Broken | Started | Spent | Cpu | Given | NotGiven
+FromSupervisor: TypeAlias = (
+    Housed | Refused | Ready | Fatal | Broken | Started | Spent | Cpu | Given | NotGiven
+)
 
 # From a process under Valgrind to the supervisor.
 

@@ -22,9 +22,6 @@ class Start:
     environment: dict[str, str]
     #: the working folder
     folder: str
-    #: the folder of the run, and the descriptor that holds it
-    scratch: str
-    lock: int
     #: options for the presentation of failures, by name
     presentation: dict[str, Any]
     #: seconds for a start, and for the import of a file, on a usual machine

@@ -98,22 +98,38 @@ def remove_abandoned(path: Path, inode: int) -> None:
         time.sleep(0.01)
 
 
-def take_scratch() -> Scratch:
+def scratch_parent() -> Path:
+    """The system's temporary folder as pytest has it, links resolved: paths below it are as long.
+
+    Raises InstrcountError ``scratch`` if there is none.
+    """
+    try:
+        return Path(os.path.realpath(tempfile.gettempdir()))
+    except OSError as error:
+        raise no_folder(error) from error
+
+
+def no_folder(error: OSError | None) -> InstrcountError:
+    """The error for a system that has no room for temporary files."""
+    return InstrcountError(
+        "scratch",
+        f"no folder for temporary files can be made: {error}",
+        "TMPDIR=/path/to/a/writable/folder pytest --instrcount",
+    )
+
+
+def take_scratch(parent: Path | None = None) -> Scratch:
     """Take the first free folder of this user in the system's temporary folder.
 
     Raises InstrcountError ``scratch`` if none can be made.
     """
-    parent = Path(os.path.realpath(tempfile.gettempdir()))  # as pytest has it, and as long
+    parent = parent or scratch_parent()
     for number in range(_MOST_RUNS):
         path = parent / f"instrcount-{os.getuid():010}-{number:03}"
         try:
             lock = lock_folder(path, folders_in(path))
         except OSError as error:
-            raise InstrcountError(
-                "scratch",
-                f"no folder for temporary files can be made: {error}",
-                "TMPDIR=/path/to/a/writable/folder pytest --instrcount",
-            ) from error
+            raise no_folder(error) from error
         if lock is not None:
             return Scratch(path, lock)
     raise InstrcountError(

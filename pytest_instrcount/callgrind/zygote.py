@@ -22,7 +22,7 @@ from pytest_instrcount.callgrind.launch import (
 )
 from pytest_instrcount.callgrind.messages import Answer, FromSupervisor, SpanOf
 from pytest_instrcount.callgrind.orders import Measure, Order, Start, Stop
-from pytest_instrcount.callgrind.scratch import remove_abandoned, take_scratch
+from pytest_instrcount.callgrind.scratch import remove_abandoned, scratch_parent
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.account.current import current, keep_logs, phase, timed
 from pytest_instrcount.host.account.timings import WAITING, Span
@@ -62,8 +62,6 @@ class Zygote:
     """The measuring side of a run. Started at once, asked later, always to be ended."""
 
     def __init__(self, setup_in: Callable[[Path], ZygoteSetup]) -> None:
-        self._scratch = scratch = take_scratch()
-        self._inode = os.fstat(scratch.lock).st_ino
         self._results: dict[int, Answer | Problem] = {}
         self._sent = 0
         self._purpose = _purpose()
@@ -71,30 +69,26 @@ class Zygote:
         self._asked: list[tuple[str, str]] = []
         self.ready = False
         self.running: set[int] = set()
+        parent = scratch_parent()
         try:
-            self._channel = open_supervisor(scratch)
-            # after that: nobody else would delete the folder of a pytest that is killed meanwhile
-            setup = setup_in(scratch.path)
-            write_plan(setup, scratch.path)
-        except BaseException as error:
-            if hasattr(self, "_channel"):
-                self._channel.close()  # it is the supervisor's now, and goes with it
-            else:
-                scratch.remove()
-            if isinstance(error, (OSError, subprocess.SubprocessError)):
-                why, remedy = met_limit(str(error)) or (str(error), "df -h    (is there space?)")
-                why = f"nothing can be started in {scratch.path}: {why}"
-                raise InstrcountError("scratch", why, remedy) from error
-            raise
-        finally:
-            os.close(scratch.lock)  # the supervisor has it, and ends last
+            with contextlib.ExitStack() as undo:
+                self._channel, said = open_supervisor(parent)
+                undo.callback(self._channel.close)  # the folder of the run goes with it
+                self._scratch = scratch = parent / self._hear_name(said)
+                self._inode = scratch.stat().st_ino
+                setup = setup_in(scratch)
+                write_plan(setup, scratch)
+                undo.pop_all()
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stdout", "") or str(error)
+            why, remedy = met_limit(said) or (said, "df -h    (is there space?)")
+            why = f"nothing can be started in {parent}: {why}"
+            raise InstrcountError("scratch", why, remedy) from error
         self._place = "under Valgrind" if setup.valgrind else "in a process that counts calls"
         self._counts = bool(setup.valgrind)
         command = [
             *(
-                valgrind_command(
-                    setup.valgrind, scratch.path, Path("{log}"), setup.options_of_valgrind
-                )
+                valgrind_command(setup.valgrind, scratch, Path("{log}"), setup.options_of_valgrind)
                 if setup.valgrind
                 else ()
             ),
@@ -109,8 +103,6 @@ class Zygote:
             command=command,
             environment=environment,
             folder=setup.folder,
-            scratch=str(scratch.path),
-            lock=scratch.lock,
             presentation=setup.presentation,
             patience=setup.patience,
             place=self._place,
@@ -119,6 +111,17 @@ class Zygote:
             dont_write_bytecode=sys.dont_write_bytecode,
         )
         self._channel.send(asdict(start))
+
+    def _hear_name(self, said: str) -> str:
+        """The name of the folder that the supervisor has made. Raises InstrcountError if it has not."""
+        try:
+            message: FromSupervisor = self._channel.receive()
+        except ChannelClosed as error:
+            raise ZygoteFailed("zygote-failed", *broken_supervisor(said)) from error
+        if message["kind"] == "refused":
+            raise InstrcountError("scratch", message["why"], message["fix"])
+        assert message["kind"] == "housed"
+        return message["name"]
 
     def ask(self, orders: Sequence[Order]) -> int:
         """Ask for measurements; returns the number under which the first result can be had."""
@@ -153,7 +156,7 @@ class Zygote:
             except TimeoutError:
                 poll()
             except ChannelClosed as error:
-                said = "\n".join(read_lines(self._scratch.path / "supervisor.log")[-5:])
+                said = "\n".join(read_lines(self._scratch / "supervisor.log")[-5:])
                 raise ZygoteFailed("zygote-failed", *broken_supervisor(said)) from error
         self._channel.socket.settimeout(None)
 
@@ -189,7 +192,7 @@ class Zygote:
     @timed("end of Valgrind")
     def end(self) -> None:
         """End everything that was started and remove the scratch folder. Waits until it is so."""
-        keep_logs(self._scratch.path)
+        keep_logs(self._scratch)
         self._channel.socket.settimeout(None)
         try:
             stop: Stop = {"kind": "stop"}
@@ -203,7 +206,7 @@ class Zygote:
         except ChannelClosed:
             pass
         self._channel.close()
-        remove_abandoned(self._scratch.path, self._inode)
+        remove_abandoned(self._scratch, self._inode)
 
 
 def _purpose() -> str:

@@ -61,17 +61,11 @@ def read_until(run: subprocess.Popen[str], words: str) -> str:
     ],
 )
 def test_pytest_is_ended(place: Place, stage: str, name: str) -> None:
-    """All processes end, all temporary files go, and no baseline is stored.
-
-    From when there is who sees to it: the folder of the run is made a millisecond earlier, and one that
-    is left by a kill just then is the next run's.
-    """
+    """All processes end, all temporary files go, and no baseline is stored."""
     place.write("test_a.py", TESTS)
     tree = place.tree()
     run = place.start("--instrcount-update-baseline")
     said = read_until(run, STAGES[stage])
-    if stage == "attributing":  # said before the second of them is started
-        wait_for(lambda: supervisors_of(place), place.processes)
     run.send_signal(getattr(signal, name))
     done = place.end(run)
     if name == "SIGINT":

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import stat
 import threading
+import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind import scratch
+from pytest_instrcount.callgrind import launch, scratch
 from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.scratch import Scratch, folders_in, remove_abandoned, take_scratch
 from pytest_instrcount.callgrind.supervisor.state import State
@@ -115,6 +116,32 @@ def test_a_place_that_is_not_ours_is_passed_by(parent: Path, kind: str) -> None:
     give_up(taken)
 
 
+def test_pytest_is_gone_before_it_knows_the_folder(parent: Path) -> None:
+    """The supervisor, which makes it, finds nobody to tell, and takes it away."""
+    ours, theirs = socket.socketpair()
+    ours.close()
+    with theirs:
+        launch._start_supervisor(theirs, parent)
+    await_empty(parent)
+
+
+def test_pytest_is_gone_before_it_says_what_it_wants(parent: Path) -> None:
+    """The folder goes with it."""
+    channel, said = launch.open_supervisor(parent)
+    assert channel.receive() == {"kind": "housed", "name": name(0)}
+    assert (parent / name(0) / "supervisor.log").is_file()
+    channel.close()
+    await_empty(parent)
+    assert not said
+
+
+def await_empty(folder: Path) -> None:
+    deadline = time.monotonic() + 60
+    while os.listdir(folder):
+        assert time.monotonic() < deadline, os.listdir(folder)
+        time.sleep(0.01)
+
+
 def test_no_folder_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system's words and what to set."""
     monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
@@ -183,7 +210,7 @@ def test_a_folder_that_a_test_deletes_is_made_again() -> None:
         (mine.path / name).write_bytes(text)
     (mine.path / "supervisor.log").touch()
     unused: Any = None
-    state = State(SimpleNamespace(scratch=mine.path, lock=mine.lock), unused, unused)  # type: ignore[arg-type]
+    state = State(unused, unused, unused, mine)
     try:
         shutil.rmtree(mine.path)
         state.restore_scratch()

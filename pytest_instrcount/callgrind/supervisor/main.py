@@ -10,6 +10,7 @@ import contextlib
 import os
 import selectors
 import socket
+import sys
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -25,13 +26,14 @@ from pytest_instrcount.callgrind.process import (
     own_children,
 )
 from pytest_instrcount.callgrind.procfs import open_pidfd
-from pytest_instrcount.callgrind.scratch import remove_tree
+from pytest_instrcount.callgrind.scratch import Scratch, remove_tree, take_scratch
 from pytest_instrcount.callgrind.supervisor.collecting import Files
 from pytest_instrcount.callgrind.supervisor.running import Runs
 from pytest_instrcount.callgrind.supervisor.runs import FileChild, Run, Starting, Test
 from pytest_instrcount.callgrind.supervisor.send_queue import SendQueue, Stopped
 from pytest_instrcount.callgrind.supervisor.starting import Zygotes
 from pytest_instrcount.callgrind.supervisor.state import State
+from pytest_instrcount.errors import InstrcountError
 
 #: The loop looks up so often; a clock that jumps by more has run while this process was stopped.
 _POLL_SECONDS = 1.0
@@ -43,6 +45,7 @@ class Supervisor:
 
     native: Channel
     setup: Start
+    scratch: Scratch
     state: State = field(init=False)
     zygotes: Zygotes = field(init=False)
     files: Files = field(init=False)
@@ -52,7 +55,8 @@ class Supervisor:
 
     def __post_init__(self) -> None:
         selector = selectors.DefaultSelector()
-        self.state = State(self.setup, SendQueue(self.native.socket, selector), selector)
+        queue = SendQueue(self.native.socket, selector)
+        self.state = State(self.setup, queue, selector, self.scratch)
         self.files = Files(self.state, self.on_alone)
         self.zygotes = Zygotes(self.state, self.files.begin_alone, self.on_zygote_end)
         self.runs = Runs(self.state, self.files, self.zygotes.note_result)
@@ -226,7 +230,7 @@ class Supervisor:
 def main(arguments: list[str]) -> None:
     """Leave the process that started us, then serve the socket whose descriptor we were given.
 
-    The second argument is the folder of the run.
+    The second argument is the folder in which to make that of the run.
     """
     if os.fork():
         os._exit(0)
@@ -234,9 +238,24 @@ def main(arguments: list[str]) -> None:
     sock.set_inheritable(False)
     adopt_orphans()
     native = Channel(sock)
-    try:
-        setup = Start(**native.receive())
-    except ChannelClosed:  # pytest was killed before it could say what it wants
-        remove_tree(Path(arguments[1]))
-        return
-    Supervisor(native, setup).run()
+    with contextlib.suppress(ChannelClosed):  # pytest is killed before it can say what it wants
+        try:
+            scratch = take_scratch(Path(arguments[1]))
+        except InstrcountError as error:
+            native.send({"kind": "refused", "why": error.why, "fix": error.fix})
+            return
+        try:
+            open_log(scratch.path / "supervisor.log")
+            native.send({"kind": "housed", "name": scratch.path.name})
+            setup = Start(**native.receive())
+        except BaseException:
+            scratch.remove()
+            raise
+        Supervisor(native, setup, scratch).run()
+
+
+def open_log(path: Path) -> None:
+    """Write what this process says to a file: pytest, which has heard it so far, goes on."""
+    with path.open("wb") as log:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(log.fileno(), stream.fileno())

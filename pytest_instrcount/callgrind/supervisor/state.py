@@ -34,8 +34,8 @@ class State:
     setup: Start
     send_queue: SendQueue
     selector: selectors.BaseSelector
+    scratch: Scratch
     waiting: Waiting = field(default_factory=Waiting)
-    scratch: Scratch = field(init=False)
     sweeper: Sweeper = field(init=False)
     #: how often somebody has deleted the folder of the run, or something in it
     disturbances: int = 0
@@ -43,7 +43,6 @@ class State:
     _plans: dict[Path, bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scratch = Scratch(Path(self.setup.scratch), self.setup.lock)
         self.sweeper = Sweeper(Path(temporary_folder(str(self.folder))))
         self._plans = {
             path: path.read_bytes()

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_instrcount.callgrind.scratch import Scratch, lock_folder
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.callgrind.scratch import Scratch, lock_folder, no_folder
 
 _NAME = "instrcount-against"
 _MOST_RUNS = 1000
@@ -51,11 +50,7 @@ def take_worktree(like: Path) -> Worktree:
                 return Worktree(Scratch(top, lock), tree)
         except OSError as found:
             error = found
-    raise InstrcountError(
-        "scratch",
-        f"no folder for temporary files can be made: {error}",
-        "TMPDIR=/path/to/a/writable/folder pytest --instrcount",
-    )
+    raise no_folder(error)
 
 
 def _paths(like: Path) -> Iterator[tuple[Path, Path]]:
