@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
 from pytest_instrcount.session.against.origins import (
     built_in_place,
+    check_copies,
     check_modules,
     check_origins,
     packages_of,
@@ -357,6 +360,47 @@ def test_origins(on_path: Path) -> None:
     assert said.endswith("-m pip install -e /shop")
     said = problem("against-finder", check_origins, names, elsewhere, lambda _: True, "/shop")
     assert "its editable install cannot be moved" in said
+
+
+@pytest.mark.parametrize("known_by", ["folder", "name", "nothing", "editable"])
+@pytest.mark.parametrize("layout", ["namespace", "other folder", "common name"])
+def test_a_copy_is_found_whatever_the_layout(
+    layout: str, known_by: str, on_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By where it was built, or by the project's name; where the tests' own folder comes first, it is none."""
+    top, base = on_path / "shop", on_path / "base"
+    file = {"namespace": "againstns/a/__init__.py", "other folder": "againstother.py"}
+    copied = file.get(layout, "examples/__init__.py")
+    site = on_path / "site"
+    (site / copied).parent.mkdir(parents=True)
+    (site / copied).touch()
+    info = site / "acme_shop-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: acme_shop\nVersion: 1\n")
+    (info / "RECORD").write_text(f"{copied},,\n../../bin/tool.py,,\n")
+    url = {"folder": top / "libs", "editable": top}.get(known_by, "/other")
+    built: dict[str, Any] = {"url": url.as_uri() if isinstance(url, Path) else url}
+    built |= {"dir_info": {"editable": known_by == "editable"}} if known_by != "name" else {}
+    (info / "direct_url.json").write_text(json.dumps(built))
+    base.mkdir()
+    (base / "pyproject.toml").write_text(
+        f"[project]\nname = '{'other' if known_by in ('folder', 'nothing') else 'Acme.Shop'}'\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(base / "code"), str(site)])
+    (module := SimpleNamespace()).__file__ = str(site / copied)
+    monkeypatch.setitem(sys.modules, "againstcopy", module)
+
+    def found() -> list[Any]:
+        return [metadata.Distribution.at(info)]
+
+    if known_by in ("nothing", "editable"):
+        check_copies(found(), base, str(top))
+        return
+    said = problem("against-installed", check_copies, found(), base, str(top))
+    assert f"imported from {site / copied}, so the same code" in said
+    (base / "code" / copied).parent.mkdir(parents=True)
+    (base / "code" / copied).touch()
+    check_copies(found(), base, str(top))
 
 
 def test_a_name_that_nobody_installed_or_imported_is_nobodys(on_path: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
+import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 
 from pytest_instrcount.errors import InstrcountError
 
@@ -72,11 +76,69 @@ def check_origins(
                     "build with instrcount_against_build",
                 )
             if name in sys.modules or name in installed:
-                raise InstrcountError(
-                    "against-installed",
-                    f"{name} is imported from {origin}, so the same code would be measured twice",
-                    f"{shlex.quote(sys.executable)} -m pip install -e {shlex.quote(repository)}",
-                )
+                raise _installed(name, origin, repository)
+
+
+def check_copies(
+    distributions: Iterable[importlib.metadata.Distribution], base: Path, repository: str
+) -> None:
+    """See that no copy is imported that was installed from the repository, whatever its layout.
+
+    One is known by where pip says it was built, or by the project's name. Raises InstrcountError
+    "against-installed".
+    """
+    imported = {getattr(module, "__file__", None) for module in sys.modules.values()}
+    for distribution in distributions:
+        if not _is_copy(distribution, base, repository):
+            continue
+        for file in _entrances(distribution.files or ()):
+            copy = Path(os.path.abspath(str(distribution.locate_file(file))))
+            paths = (Path(os.path.abspath(each), file) for each in sys.path)
+            found = next(filter(Path.exists, paths), None)
+            taken = str(copy) in imported or file.parts[0] not in _NO_PACKAGES
+            if found == copy and taken and not _is_below(copy, base):
+                name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+                raise _installed(name, copy, repository)
+
+
+def _is_copy(distribution: importlib.metadata.Distribution, base: Path, repository: str) -> bool:
+    """Whether a distribution, not an editable one, was made of the repository's files."""
+    try:
+        built = json.loads(distribution.read_text("direct_url.json") or "{}")
+        if built.get("dir_info", {}).get("editable"):
+            return False
+        path = Path(os.path.realpath(unquote(urlsplit(built.get("url", "")).path)))
+        top = Path(os.path.realpath(repository))
+        if "dir_info" in built and top in (path, *path.parents):
+            return True
+        project = tomllib.loads((base / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        ours, theirs = project["name"], distribution.metadata["Name"]
+        return re.sub("[-_.]+", "-", ours.lower()) == re.sub("[-_.]+", "-", theirs.lower())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _entrances(files: Iterable[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Of installed files the packages and modules that are in no other package.
+
+    >>> shown = ["ns/shop/__init__.py", "ns/shop/a.py", "ns/b.py", "c.py", "../../bin/d.py"]
+    >>> [str(each) for each in _entrances(map(PurePosixPath, shown))]
+    ['ns/shop/__init__.py', 'ns/b.py', 'c.py']
+    """
+    files = [each for each in files if each.suffix == ".py" and ".." not in each.parts]
+    packages = {each.parent for each in files if each.name == "__init__.py"}
+    for each in files:
+        place = each.parent.parent if each.name == "__init__.py" else each.parent
+        if packages.isdisjoint((place, *place.parents)):
+            yield each
+
+
+def _installed(name: str, origin: Path, repository: str) -> InstrcountError:
+    return InstrcountError(
+        "against-installed",
+        f"{name} is imported from {origin}, so the same code would be measured twice",
+        f"{shlex.quote(sys.executable)} -m pip install -e {shlex.quote(repository)}",
+    )
 
 
 def check_modules(modules: Mapping[str, object], move: Callable[[str], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from pytest_instrcount.callgrind.inside.forking import die_with_parent
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.session.against.origins import check_modules, check_origins
+from pytest_instrcount.session.against.origins import check_copies, check_modules, check_origins
 from pytest_instrcount.session.against.request import Answer, Request, unpack
 
 #: This package, by name.
@@ -92,9 +93,9 @@ class OtherSide:
         request = self._request
         self.answer.collected = [item.nodeid for item in session.items]
         try:
-            check_origins(
-                request.packages, Path(request.move.new), request.move.moves, request.repository
-            )
+            base = Path(request.move.new)
+            check_origins(request.packages, base, request.move.moves, request.repository)
+            check_copies(importlib.metadata.distributions(), base, request.repository)
             check_modules(self._others(), request.move)
         except InstrcountError as error:
             self.answer.problem = [error.slug, error.why, error.fix]
