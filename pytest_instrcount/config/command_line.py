@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pytest_instrcount.gate.cause import PRUNE
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 
 UPDATE = "--instrcount-update-baseline"
@@ -138,6 +139,16 @@ def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
     'pytest --instrcount -p mine t.py::b'
     """
     return shlex.join(["pytest", "--instrcount", *typed.needed(selecting=False), *words])
+
+
+def prune_run(typed: CommandLine) -> str:
+    """The command that deletes stale baselines: of the files that were asked for, without a selection.
+
+    >>> prune_run(CommandLine(("-c", "b.ini", "-k", "a", "bench", "t.py::b"), frozenset(["bench", "t.py::b"])))
+    'pytest --instrcount-prune -c b.ini bench'
+    """
+    places = [word for word in typed.words if word in typed.names and "::" not in word]
+    return shlex.join([*PRUNE.split(), *typed.needed(selecting=False), *places])
 
 
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:

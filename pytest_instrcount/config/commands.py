@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from pytest_instrcount.config.command_line import accept_run, accept_tests, measure_tests
+from pytest_instrcount.config.command_line import accept_run, accept_tests, measure_tests, prune_run
 from pytest_instrcount.config.settings import load_command_line
 from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.gate import Verdict
@@ -43,6 +43,10 @@ class Commands:
     def accept(self, nodeid: str) -> str:
         """The command that accepts one test."""
         return accept_tests(load_command_line(self._config), [self.typed(nodeid)])
+
+    def prune(self) -> str:
+        """The command that deletes the baselines of tests that are gone."""
+        return prune_run(load_command_line(self._config))
 
     def measure(self, words: Sequence[str]) -> str:
         """The command that measures these tests, given by id or by words that select them."""

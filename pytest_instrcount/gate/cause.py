@@ -30,11 +30,14 @@ class Cause(StrEnum):
 #: What ``instrcount_allow`` may name.
 ALLOWABLE = tuple(cause.value for cause in Cause if cause is not Cause.environment)
 
+#: Among what to do; a run that was started with options that matter says it with those.
+PRUNE = "pytest --instrcount-prune"
+
 #: First line of a failure, and what to do.
 MEANINGS: dict[Cause, tuple[str, str]] = {
     Cause.gone: (
         "its baseline is there, and the test is gone [baseline-gone]",
-        "pytest --instrcount-prune    (deletes the baselines of tests that are gone)",
+        f"{PRUNE}    (deletes the baselines of tests that are gone)",
     ),
     Cause.uncollected: (
         "it has a baseline, and its file was not collected [baseline-uncollected]",
@@ -42,7 +45,7 @@ MEANINGS: dict[Cause, tuple[str, str]] = {
     ),
     Cause.unmarked: (
         "it has a baseline, and is not measured any more [baseline-unmarked]",
-        "give it its instrcount marker again, or: pytest --instrcount-prune",
+        f"give it its instrcount marker again, or: {PRUNE}",
     ),
     Cause.skipped: (
         "it has not passed under Valgrind, so nothing was compared [skipped-inside]",

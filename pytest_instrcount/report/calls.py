@@ -72,7 +72,7 @@ def render_calls_failure(result: CallsResult, update_command: str, width: int = 
     lines += [f"  {line}" for line in _why(result, width - 2)]
     if update_command and result.verdict in ACCEPTABLE and not result.too_many:
         lines.append(f"  accept: {printable(update_command)}")
-    return lines + ways_out(result.cause)
+    return lines + ways_out(result.cause, update_command)
 
 
 def _what(result: CallsResult) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_instrcount.gate.call_records import CallsResult
-from pytest_instrcount.gate.cause import MEANINGS, Cause
+from pytest_instrcount.gate.cause import MEANINGS, PRUNE, Cause
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import named, printable
 
@@ -56,9 +56,10 @@ def what_became(cause: Cause | None) -> str:
     return MEANINGS[cause][0] if cause in MEANINGS else "it was not compared"
 
 
-def ways_out(cause: Cause | None) -> list[str]:
-    """The last lines of a failure."""
-    lines = [f"  fix: {MEANINGS[cause][1]}"] if cause in MEANINGS else []
+def ways_out(cause: Cause | None, prune: str) -> list[str]:
+    """The last lines of a failure; ``prune`` is the command that deletes baselines, if it has options."""
+    fix = MEANINGS[cause][1].replace(PRUNE, printable(prune) or PRUNE) if cause in MEANINGS else ""
+    lines = [f"  fix: {fix}"] if fix else []
     if cause not in (None, Cause.environment):
         lines.append(f"  or allow it: instrcount_allow = {cause}, in the ini file")
     return lines

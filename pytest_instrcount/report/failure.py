@@ -51,7 +51,7 @@ def render_failure(
         lines.append(f"  fix: {printable(update_command)}")
     elif update_command and result.verdict in ACCEPTABLE:
         lines.append(accept_line(update_command))
-    return lines + ways_out(result.cause)
+    return lines + ways_out(result.cause, update_command)
 
 
 def what_happened(result: TestResult) -> str:

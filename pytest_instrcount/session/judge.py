@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.interpreter import dropped_options, untried_version
+from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
@@ -189,7 +190,7 @@ class Gate:
             else:
                 self._fail_counted(result, told)
         for calls in traces:
-            lines = render_calls_failure(calls, self.reporter.accept(calls.nodeid))
+            lines = render_calls_failure(calls, self.reporter.accept(calls))
             if calls.cause is not Cause.environment:
                 self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
             if calls.verdict is not Verdict.stale:
@@ -202,7 +203,7 @@ class Gate:
             self._report_verdict(elsewhere[0].nodeid, Verdict.incomparable, "\n".join(lines))
 
     def _fail_uncounted(self, result: TestResult) -> None:
-        lines = render_failure(result, "")
+        lines = render_failure(result, self.reporter.accept(result))
         if result.verdict is Verdict.failed:  # reported already, as an error
             self._bundle(result, lines)
         else:
@@ -214,7 +215,7 @@ class Gate:
         if calls is not None:
             result = replace(result, detail=(*result.detail, *explain_by_calls(calls)))
         result = self.findings.keeper.failed(result, self._rulings.baseline(result.nodeid))
-        accept, cause = self.reporter.accept(result.nodeid), shared_cause(result)
+        accept, cause = self.reporter.accept(result), shared_cause(result)
         lines = render_failure(result, accept)
         if result.cause is not Cause.environment:
             first = told.setdefault(cause, result.nodeid) if cause else result.nodeid
@@ -283,7 +284,7 @@ class Gate:
         if partial:
             raise pytest.UsageError(
                 f"instrcount: nothing was pruned, since {partial} [prune-partial]\n"
-                "  fix: pytest --instrcount-prune"
+                f"  fix: {Commands(self.config).prune()}"
             )
         for path in (*stale, *self._rulings.store.unnamed_profiles()):
             with as_usage_errors():

@@ -14,7 +14,9 @@ from pytest_instrcount.config.compat import terminal_width
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
-from pytest_instrcount.gate.records import RunSummary
+from pytest_instrcount.gate.call_records import CallsResult
+from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.runner import write_reports
 from pytest_instrcount.report.summary import render_header, render_summary
@@ -110,9 +112,12 @@ class Reporter:
             self._summary = with_notes_on_trees(self._summary, self.settings.reports)
         return self._summary
 
-    def accept(self, nodeid: str) -> str:
-        """The command that accepts one test, or the advice if nothing is stored."""
-        return ALLOW_MORE if self.settings.against else Commands(self.config).accept(nodeid)
+    def accept(self, result: TestResult | CallsResult) -> str:
+        """The command that accepts what became of one test, or the advice if nothing is stored."""
+        commands = Commands(self.config)
+        if result.verdict is Verdict.stale:
+            return commands.prune()
+        return ALLOW_MORE if self.settings.against else commands.accept(result.nodeid)
 
     def update_command(self) -> str:
         """The command that accepts what this run has measured; "" where nothing is stored."""

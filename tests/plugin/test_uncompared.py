@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -423,6 +424,26 @@ def test_a_prune_leaves_what_was_not_collected(suite: Project) -> None:
     before = suite.baselines()
     suite.measure("--instrcount-prune")
     assert suite.baselines() == before
+
+
+def test_the_prune_that_is_advised_has_the_options_of_the_run(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    """Typed as it stands, it deletes what the run has called gone."""
+    options = ["-o", "python_files=b*.py", "--instrcount-baseline-dir=kept"]
+    suite.write(b1=SUITE)
+    suite.measure(*options, "--instrcount-update-baseline", ".")
+    suite.path.joinpath("b1.py").unlink()
+    suite.write(b2=SUITE)
+    suite.measure(*options, "--instrcount-update-baseline", ".")
+    in_ci()
+    result = suite.measure(*options, "-k", "test", ".")
+    fix = next(line for line in result.outlines if "fix: " in line).partition("fix: ")[2]
+    command = shlex.split(fix.partition("    (")[0])
+    assert command[:2] == ["pytest", "--instrcount-prune"]
+    assert "-k" not in command
+    suite.run(*command[1:])
+    assert suite.measure(*options, ".").ret == pytest.ExitCode.OK
 
 
 def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(
