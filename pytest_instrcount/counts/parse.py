@@ -133,19 +133,24 @@ class _Reading:
             raise ValueError("its names are too many and too long for its size")
 
     def _outermost(self) -> dict[str, int]:
-        """Inclusive counts, of the outermost level of each function.
+        """Inclusive counts, of the outermost level of each function that was counted.
 
-        Where it was called from, the call lines say it. Its own lines can hold more: ZERO_STATS
-        forgets what was counted in skipped PLT entries (see tests/data/callgrind/README.md).
+        That is a deeper one where the others ran before the count began, and not again. Where it was
+        called from, the call lines say it. Its own lines can hold more: ZERO_STATS forgets what was
+        counted in skipped PLT entries (see tests/data/callgrind/README.md).
         """
+        # a mark is a number behind the name: of equal names the shortest is the outermost level
+        names = sorted(self._ir, key=lambda name: (len(name), name), reverse=True)
+        outermost = {plain_name(name): name for name in names}
+        marked = {name: plain for plain, name in outermost.items()}
         called: dict[str, int] = {}
         for (name, caller), (_, cost) in self._edges.items():
-            if name != caller and plain_name(name) == name:
-                called[name] = called.get(name, 0) + cost
+            plain = marked.get(name)
+            if plain is not None and name != caller:
+                called[plain] = called.get(plain, 0) + cost
         running = {
-            name: cost + self._called_ir.get(name, 0)
-            for name, cost in self._ir.items()
-            if plain_name(name) == name
+            plain: self._ir[name] + self._called_ir.get(name, 0)
+            for plain, name in outermost.items()
         }
         return running | called
 

@@ -146,6 +146,18 @@ def test_recursion_is_one_row() -> None:
     assert parse_profile(part(body, 30)).rows == {"a.c:f": Row(30, 3)}
 
 
+@pytest.mark.parametrize("marks", [("", "'2"), ("'2", "'3"), ("'9", "'10")])
+def test_the_outermost_level_of_a_recursion_is_whole(marks: tuple[str, str]) -> None:
+    """Be it a deeper one, where the others ran before the count began."""
+    first, second = marks
+    body = (
+        f"fl=(1) a.c\nfn=(1) f{first}\n1 10\ncfn=(2) g\ncalls=1 1\n1 90\n\n"
+        f"fn=(2)\n1 30\ncfn=(3) f{second}\ncalls=1 1\n1 60\n\nfn=(3)\n1 60\n\n"
+        "fl=(2) ???\nfn=(4) 0x1\ncfi=(1)\ncfn=(1)\ncalls=0 1\n1 100\n"
+    )
+    assert parse_profile(part(body, 100)).inclusive["a.c:f"] == 100
+
+
 def test_a_quote_that_is_no_recursion_stays() -> None:
     """Only a number at the end is a mark of recursion."""
     body = "fl=(1) a.cc\nfn=(1) f(char)::'lambda'(int)\n1 10\n"
