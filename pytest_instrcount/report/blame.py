@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
 from pytest_instrcount.counts.python.source import Site, call_sites, is_installed
 from pytest_instrcount.counts.python.tree import TRAMPOLINES
-from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable
-from pytest_instrcount.report.table import NARROWEST_NAME
+from pytest_instrcount.report.c_functions import (
+    MOST_CAUSES,
+    c_lines,
+    calls_text,
+    grown_text,
+    share_text,
+)
 from pytest_instrcount.report.trees import place_of, split_name
-from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient
+from pytest_instrcount.report.words import cut_left, cut_right, quotient
 
-#: So many functions of each kind are named in the text of a failure.
-MOST_CAUSES = 3
+# Calls are the cause of a change, and not the code about them, from this share of it on.
+_CALLS_TELL = Fraction(1, 4)
 # What is to blame for less than this share of the change is not named behind others.
 _WORTH_NAMING = Fraction(1, 20)
 
@@ -29,7 +34,7 @@ def render_blame(result: TestResult, width: int) -> list[str]:
     lines = []
     if result.python is not None:
         lines += _python_lines(result.python, width, grew=grew)
-    lines += _c_lines(result, width, grew=grew)
+    lines += c_lines(result, width, grew=grew)
     lines += _work_lines(result)
     return lines
 
@@ -55,15 +60,10 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
         size = (
             share_text(each.self_delta / blame.change)
             if agrees
-            else _grown(each.self_delta, blame.before)
+            else grown_text(each.self_delta, blame.before)
         )
         lines += _cause_lines(blame, each, size, width - 2, grew=grew)
     return lines
-
-
-def _grown(number: Fraction, base: Fraction) -> str:
-    """Growth in percent of what there was before; without that the number itself."""
-    return percent(number / base) if base else ("+" if number > 0 else "") + quotient(number)
 
 
 def _cause_lines(
@@ -80,34 +80,46 @@ def _cause_lines(
 
 
 def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
-    """The called function, and the first place where it is called."""
+    """The called function, and the place where it is called; of several nobody knows which is meant."""
     if not sites:
         return [cut_right(text, width)]
-    more = f", and {len(sites) - 1} more" if len(sites) > 1 else ""
-    shown = cut_right(f"{cut_right(text, width)} (line {sites[0].line}{more})", width)
+    lines = list(dict.fromkeys(str(site.line) for site in sites))
+    more = f", and {len(lines) - MOST_CAUSES} more" if len(lines) > MOST_CAUSES else ""
+    where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:MOST_CAUSES])}{more}"
+    shown = cut_right(f"{cut_right(text, width)} ({where})", width)
+    if len(lines) > 1:
+        return [shown]
     return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
 
 
 def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: bool) -> list[str]:
-    """The reasons for a function's changed cost: more calls, fewer calls, or its own code."""
+    """The reasons for a function's changed cost: more calls, fewer calls, its own code; the largest first."""
     sign = 1 if grew else -1
     lines: list[str] = []
-    own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
-    most = _most_called(delta, sign)
-    if most is not None:
+    for most in _called(delta, sign)[:MOST_CAUSES]:
         callee = printable(most.name.rpartition(":")[2])
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
-        lines = _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)
-    if not lines and own * sign > 0:
-        calls = _calls(delta.calls_before, delta.calls_after)
-        lines.append(cut_right(f"in its own code and the C functions it calls; {calls}", width))
+        lines += _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)
+    own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
+    if own * 2 * sign > delta.self_delta * sign or (own * sign > 0 and not lines):
+        calls = calls_text(delta.calls_before, delta.calls_after)
+        lines.insert(0, cut_right(f"in its own code and the C functions it calls; {calls}", width))
     return lines
 
 
+def _called(delta: PythonDelta, sign: int) -> list[CalledMore]:
+    """The callees whose number of calls makes a part of the change that is worth naming."""
+    least = delta.self_delta * sign * _WORTH_NAMING
+    return [each for each in delta.called if each.cost * sign > least]
+
+
 def _most_called(delta: PythonDelta, sign: int) -> CalledMore | None:
-    """The callee whose number of calls makes most of the change."""
-    most = next((each for each in delta.called if each.cost * sign > 0), None)
-    return most if most and most.cost * 2 * sign >= delta.self_delta * sign else None
+    """The first callee, where new calls make a good part of the change: each costs its caller, too."""
+    called = _called(delta, sign)
+    together = sum((each.cost for each in called), Fraction(0))
+    return (
+        called[0] if called and together * sign >= delta.self_delta * sign * _CALLS_TELL else None
+    )
 
 
 def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
@@ -118,20 +130,30 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
     grew = result.verdict is not Verdict.improved
     sign = 1 if grew else -1
     if result.python is not None and (causes := result.python.causes(grew=grew)):
-        most = _most_called(causes[0], sign)
-        path, _, qualname = causes[0].name.rpartition(":")
-        line = place_of(result.python.new, causes[0].name)[1]
-        what = ", its own code"
-        if most:
-            often = "more often" if most.after > most.before else "less often"
-            what = f" calls {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
-        return qualname, (f"{path}:{line}" if line else path) + what
+        return _python_cause(result.python, causes[0], sign, exact=exact)
     for each in result.functions:
         if each.ir * sign > 0:
             path, _, name = each.name.rpartition(":")
-            calls = _calls(each.calls_before, each.calls_after) if exact else ""
+            calls = calls_text(each.calls_before, each.calls_after) if exact else ""
             return name, f"{path}, {calls}" if calls else path
     return "", ""
+
+
+def _python_cause(
+    blame: PythonBlame, first: PythonDelta, sign: int, *, exact: bool
+) -> tuple[str, str]:
+    """As `main_cause`. Of an event loop, which turns more often, it is what that runs of the project."""
+    most, what = _most_called(first, sign), ", its own code"
+    place, line = place_of(blame.new, first.name)
+    if most is not None:
+        often = "more often" if most.after > most.before else "less often"
+        what = f" calls {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
+    ran_before = place and is_installed(place) and not first.calls_before + first.calls_after
+    if ran_before and (run := _run_by(blame, first)):
+        first, line = run[0]
+        what = f", {calls_text(first.calls_before, first.calls_after)}" if exact else ""
+    path, _, qualname = first.name.rpartition(":")
+    return qualname, (f"{path}:{line}" if line else path) + what
 
 
 def shared_cause(result: TestResult) -> tuple[str, ...]:
@@ -145,6 +167,8 @@ def shared_cause(result: TestResult) -> tuple[str, ...]:
 
 def _times(called: CalledMore) -> str:
     before, after = quotient(called.before), quotient(called.after)
+    if not called.before and not called.after:
+        return "and goes on with it"  # it ran before the count began
     if not called.before:
         return f"({after} a call), before never"
     if not called.after:
@@ -162,102 +186,39 @@ def _origin_lines(blame: PythonBlame, delta: PythonDelta, path: str, width: int)
         before = ", ".join(part[2] if stays else each for part, each in zip(parts, delta.renamed))
         lines.append(cut_right(f"renamed: {before} -> {qualname if stays else delta.name}", width))
     if path and is_installed(path):
-        chain = blame.chain_to(delta.name)
-        for caller, callee in reversed(list(itertools.pairwise(chain))):
-            place, line = place_of(blame.new, caller)
-            if not is_installed(place):
-                sites = call_sites(place, split_name(caller)[0], line, split_name(callee)[0])
-                where = f" (line {sites[0].line})" if sites else ""
-                lines.append(cut_right(f"called from {shown_name(caller, line)}{where}", width))
-                break
+        lines += [cut_right(each, width) for each in _project_lines(blame, delta)]
     return lines
+
+
+def _project_lines(blame: PythonBlame, delta: PythonDelta) -> Iterator[str]:
+    """Who of the project calls a function, or, where nobody does, what an event loop runs of it."""
+    chain = blame.chain_to(delta.name)
+    for caller, callee in reversed(list(itertools.pairwise(chain))):
+        place, line = place_of(blame.new, caller)
+        if not is_installed(place):
+            sites = call_sites(place, split_name(caller)[0], line, split_name(callee)[0])
+            where = f" (line {sites[0].line})" if sites else ""
+            yield f"called from {shown_name(caller, line)}{where}"
+            return
+    for each, line in _run_by(blame, delta):
+        calls = calls_text(each.calls_before, each.calls_after)
+        yield f"which runs {shown_name(each.name, line)}: {calls}"
+
+
+def _run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, int]]:
+    """What an event loop runs of the project, with first lines: those first whose own code costs most more."""
+    sign = 1 if delta.self_delta > 0 else -1
+    below = {path[-1] for path in blame.new.inclusive if delta.name in path[:-1]}
+    found = [each for each in blame.functions if each.own * sign > 0 and each.name in below]
+    placed = [(each, *place_of(blame.new, each.name)) for each in found]
+    mine = [(each, line) for each, path, line in placed if not is_installed(path)]
+    return sorted(mine, key=lambda each: -each[0].own * sign)[:MOST_CAUSES]
 
 
 def shown_name(name: str, line: int) -> str:
     """``shop/orders.py:42 Order.total``."""
     path, _, qualname = name.rpartition(":")
     return printable(f"{path}:{line} {qualname}" if line else f"{path} {qualname}")
-
-
-def _c_lines(result: TestResult, width: int, *, grew: bool) -> list[str]:
-    sign = 1 if grew else -1
-    changed = [delta for delta in result.functions if delta.ir * sign > 0][:MOST_CAUSES]
-    if not changed:
-        return []
-    whole = change_by_c(result)
-    head, rows = (
-        "by C function, its own and with what it calls",
-        function_lines(result, changed, width - 2),
-    )
-    if whole * sign > 0:
-        head = "by C function, share of the change, its own and with what it calls"
-        rows = function_lines(result, changed, width - 2, whole)
-    return [f"{head}:", *(f"  {line}" for line in rows)]
-
-
-def change_by_c(result: TestResult) -> Fraction:
-    """The growth of one call of the test, as the sum of its C functions."""
-    return sum((delta.ir for delta in result.functions), Fraction(0))
-
-
-def explained_by_c(result: TestResult) -> Fraction:
-    """The share of the change that is the first C functions' of that sign; at most 1."""
-    change = change_by_c(result)
-    if not change:
-        return Fraction(0)
-    same = [delta.ir for delta in result.functions if delta.ir * change > 0]
-    return min(Fraction(1), sum(same[:MOST_CAUSES], Fraction(0)) / change)
-
-
-def function_lines(
-    result: TestResult, deltas: Iterable[FunctionDelta], width: int, whole: Fraction = Fraction(0)
-) -> list[str]:
-    """A line for each: its own change, with what it calls, calls before and after, name.
-
-    Changes are shares of the ``whole`` change if there is one, else growth in percent of the test before.
-    """
-
-    def sized(number: Fraction | None) -> str:
-        if number is None:
-            return ""
-        return (
-            share_text(number / whole)
-            if whole
-            else _grown(number, Fraction(result.baseline_ir or 0))
-        )
-
-    cells = [
-        (sized(each.ir), sized(each.inclusive), _calls(each.calls_before, each.calls_after), each)
-        for each in deltas
-    ]
-    if not cells:
-        return []
-    own_width = max(len(own) for own, *_ in cells)
-    whole_width = max(len(whole) for _, whole, *_ in cells)
-    calls_width = max(len(calls) for *_, calls, _ in cells)
-    if whole_width:
-        whole_width += 2
-    left = width - own_width - whole_width - calls_width - 4
-    return [
-        cut_right(
-            f"{own:>{own_width}}{whole:>{whole_width}}  {calls:<{calls_width}}  "
-            f"{cut_left(printable(each.name), max(NARROWEST_NAME, left))}",
-            width,
-        )
-        for own, whole, calls, each in cells
-    ]
-
-
-def _calls(before: Fraction, after: Fraction) -> str:
-    """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before.
-
-    Nothing of what runs on, as CPython's loop of evaluation, and is not called.
-    """
-    if before and after and before != after:
-        return f"{quotient(before)} -> {quotient(after)} calls"
-    number = after or before
-    word = "" if before == after else "new, " if after else "gone, "
-    return f"{word}{quotient(number)} call{'' if number == 1 else 's'}" if number else ""
 
 
 def _work_lines(result: TestResult) -> list[str]:
@@ -272,13 +233,3 @@ def _work_lines(result: TestResult) -> list[str]:
         if parts:
             lines.append(f"calls {word}: {', '.join(parts)}")
     return lines
-
-
-def share_text(share: Fraction) -> str:
-    """A share of a change in whole percent, never 100 unless it is all.
-
-    >>> share_text(Fraction(9999, 10_000)), share_text(Fraction(1, 1000)), share_text(Fraction(-1, 8))
-    ('99 %', '< 1 %', '-12 %')
-    """
-    number = int(share * 100)
-    return "< 1 %" if not number and share > 0 else f"{number:,} %"

@@ -25,7 +25,7 @@ from pytest_instrcount.gate.budget import (
 from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
-from pytest_instrcount.report.blame import MOST_CAUSES, explained_by_c
+from pytest_instrcount.report.c_functions import MOST_CAUSES, explained_by_c
 from pytest_instrcount.report.calls import calls_limit
 from pytest_instrcount.report.trees import place_of, split_name
 

@@ -9,8 +9,9 @@ from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import render_accepted
-from pytest_instrcount.report.blame import MOST_CAUSES, function_lines, render_blame
+from pytest_instrcount.report.blame import render_blame
 from pytest_instrcount.report.budgets import render_budgets
+from pytest_instrcount.report.c_functions import MOST_CAUSES, function_lines
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.causes import uncompared_lines
 from pytest_instrcount.report.detection_limit import blind_limits, unsteady_tests

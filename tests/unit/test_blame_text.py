@@ -72,6 +72,32 @@ def test_an_improvement_is_explained() -> None:
     ]
 
 
+def test_calls_that_are_new_are_told_beside_the_code_about_them() -> None:
+    """Each costs its caller about as much as it does itself: half of the change is not its own code's."""
+    old = tree(t=(1000, 1), t__f=(500, 1))
+    new = tree(t=(1000, 1), t__f=(1120, 1), t__f__a=(100, 20), t__f__b=(300, 20), t__f__c=(20, 1))
+    assert told(old, new) == [
+        "by Python function (trampolines), share of the change:",
+        "  100 %  shop.py f",
+        "    in its own code and the C functions it calls; 1 call",
+        "    calls b (20 a call), before never",
+        "    calls a (20 a call), before never",
+    ]
+    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
+    first = main_cause(replace(result, python=find_blame(old, new)))
+    assert first == ("f", "shop.py calls b (20 a call), before never")
+
+
+def test_of_several_places_none_is_shown(tmp_path: Path) -> None:
+    """Nobody knows which of them is the new one."""
+    file = tmp_path / "shop.py"
+    file.write_text("def f(x):\n    if x:\n        g(x, 1)\n    g(x, 2)\n    return g(x, 3)\n")
+    places: dict[str, Place] = {"shop.py:f": (str(file), 1)}
+    old = tree(places, f=(100, 1), f__g=(100, 1))
+    new = tree(places, f=(100, 1), f__g=(300, 3))
+    assert told(old, new)[2:] == ["    calls g 1 -> 3 times (lines 3, 4, 5)"]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
@@ -105,6 +131,32 @@ def test_who_of_the_project_called_the_standard_library(tmp_path: Path) -> None:
         "    in its own code and the C functions it calls; 2 calls",
         "    called from shop.py:3 f (line 4)",
     ]
+
+
+def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:
+    """It turns more often since a coroutine waits more often: nobody of the project calls it."""
+    places = {
+        "shop.py:loop": (json.decoder.__file__, 1),
+        "shop.py:turn": (json.decoder.__file__, 2),
+    }
+    places["shop.py:send"] = (str(tmp_path / "shop.py"), 4)
+    old = tree(t=(10, 0), t__loop=(10, 0), t__loop__turn=(400, 4), t__loop__turn__send=(400, 4))
+    new = tree(
+        places, t=(10, 0), t__loop=(10, 0), t__loop__turn=(800, 8), t__loop__turn__send=(960, 8)
+    )
+    assert told(old, new) == [
+        "by Python function (trampolines), share of the change:",
+        "  83 %  shop.py:1 loop",
+        "    calls turn 4 -> 8 times",
+        "    which runs shop.py:4 send: 4 -> 8 calls",
+        "  16 %  shop.py:4 send",
+        "    in its own code and the C functions it calls; 4 -> 8 calls",
+    ]
+    result = TestResult("t.py::t", Verdict.regressed, 1780, 820, Fraction(1, 100), LIMIT)
+    assert main_cause(replace(result, python=find_blame(old, new))) == (
+        "send",
+        "shop.py:4, 4 -> 8 calls",
+    )
 
 
 def test_calls_saved() -> None:

@@ -23,7 +23,15 @@ def doings(blame: PythonBlame) -> dict[str, int]:
     return {each.name: int(each.self_delta) for each in blame.functions if each.self_delta}
 
 
-BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000, 30)}
+BEFORE: Rows = {
+    ("t",): (100, 1),
+    ("t", "f"): (200, 10),
+    ("t", "f", "g"): (3000, 30),
+    # frames of an event loop are called no times
+    ("loop",): (10, 0),
+    ("loop", "run"): (10, 0),
+    ("loop", "run", "task"): (450, 10),
+}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +58,14 @@ BEFORE: Rows = {("t",): (100, 1), ("t", "f"): (200, 10), ("t", "f", "g"): (3000,
         ),
         pytest.param(
             {("t", "f", "g"): (2900, 60)}, {"f": 3000, "g": -3100}, id="more calls that cost less"
+        ),
+        pytest.param(
+            {("loop", "run"): (10, 0), ("loop", "run", "task"): (900, 20)},
+            {"run": 450},
+            id="below what ran before the count",
+        ),
+        pytest.param(
+            {("loop", "run", "task"): (800, 10)}, {"task": 350}, id="dearer below what ran before"
         ),
     ],
 )

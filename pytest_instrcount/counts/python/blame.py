@@ -119,13 +119,14 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         _add(self_delta, name, after.own(path) - ratio * before.own(path))
         below = {*old.children.get(path, ()), *new.children.get(path, ())}
         for child in sorted(below):
-            was, now = before.calls(child) * ratio, after.calls(child)
+            was, now = before.calls(child), after.calls(child)
             grown = after.inclusive(child) - ratio * before.inclusive(child)
             known = path in old.inclusive and child in old.inclusive
             # new, gone, or never called as far as is known: all of it is the caller's doing
             cost = grown
-            if known and child in new.inclusive and was and now:
-                average = (now / was - 1) * ratio * before.inclusive(child)
+            # what ran before the count began is called no times on both sides
+            if known and child in new.inclusive and bool(was) == bool(now):
+                average = (_ratio(was, now) - ratio) * before.inclusive(child)
                 # So it is if calls that were added (or left out) are just cheaper than those that
                 # there were: at their average cost the one would do more than there is, and the
                 # other get as much less.
@@ -138,7 +139,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
             if cost:
                 _add(self_delta, name, cost)
                 told = more.setdefault(name, {}).setdefault(child[-1], [Fraction(0)] * 3)
-                told[0] += before.calls(child)
+                told[0] += was
                 told[1] += now
                 told[2] += cost
     return PythonBlame(

@@ -44,14 +44,20 @@ class Site:
 
         >>> Site(7, "    total(items)", 4, 9).lines(80)
         ['total(items)', '^^^^^']
+        >>> Site(7, "names = total(items)", 8, 20).lines(14)
+        ['… total(items)', '  ^^^^^^^^^^^^']
         """
         left = len(self.text) - len(self.text.lstrip())
         text = self.text[left:].expandtabs(1).rstrip()
         start, end = max(0, self.start - left), max(0, self.end - left)
         if end > width:
-            cut = max(0, min(start, len(text) - width))
-            text, start, end = text[cut:], start - cut, end - cut
-        text = text[:width]
+            cut = max(0, min(start - 1, len(text) - width))
+            text, start, end = (
+                ("…" if cut else "") + text[cut + bool(cut) :],
+                start - cut,
+                end - cut,
+            )
+        text = text if len(text) <= width else f"{text[: width - 1]}…"
         return [text, " " * start + "^" * (min(end, len(text)) - start)]
 
 
