@@ -240,6 +240,8 @@ class Answer(EndedResult):
     #: paths of the dumps, the last that of the switch, and of the maps of function names
     dumps: list[str]
     names: list[str]
+    #: seconds that the test took, fixtures and warm-up included
+    seconds: float
     #: seconds of one call that was not repeated since it waits; 0 of one that was
     once: float
     isolation: str

@@ -12,17 +12,17 @@ _MOST_NAMED = 3
 
 
 def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
-    """One line that names the tests whose limit is below what they detect; empty if none.
+    """One line that names the tests whose limit is below what they detect, worst first; empty if none.
 
     >>> blind_limits([])
     ()
     """
+    blind = sorted(filter(_is_blind, results), key=lambda each: each.detects or 0, reverse=True)
     return _line(
         "limit is below the detection limit",
         [
             f"{short_name(result.nodeid)} ({result.limit}, detects {detects(result.detects)})"
-            for result in results
-            if _is_blind(result)
+            for result in blind
         ],
     )
 

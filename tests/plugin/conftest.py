@@ -400,6 +400,7 @@ class TestChild:
             "beside": [],
             "counted": self._counted,
             "traced": self._traced(),
+            "seconds": 0.0,
             "once": 0.0,
             "names": [] if self._counted is None else self._names(),
         }

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.gate.store.baseline_json import SCHEMA
-from pytest_instrcount.session import replay
+from pytest_instrcount.session.outcomes import Outcomes
 from tests.plugin.conftest import Project
 
 SUITE = """
@@ -75,15 +76,13 @@ def test_a_first_run_says_how_long_it_takes(
     moved: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From what counting each test once took."""
-    load = replay.load_reports
+    take = Outcomes.take
 
-    def slow(config: pytest.Config, answer: Any) -> list[Any]:
-        reports = load(config, answer)
-        for report in reports:
-            report.duration = 600.0
-        return reports
+    def slow(outcomes: Outcomes, item: pytest.Item, chosen: Settings, answer: Any) -> str | None:
+        answer["seconds"] = 600.0
+        return take(outcomes, item, chosen, answer)
 
-    monkeypatch.setattr(replay, "load_reports", slow)
+    monkeypatch.setattr(Outcomes, "take", slow)
     said = re.compile(
         r"instrcount: measuring \d tests again, and in 3 other layouts, about \d+ minutes"
     )

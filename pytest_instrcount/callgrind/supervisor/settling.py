@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -155,6 +156,7 @@ def _answer(run: Run, result: EndedResult) -> Answer:
         **result,
         "dumps": run.counted_dumps,
         "names": run.names,
+        "seconds": time.monotonic() - run.times["started"],
         "once": run.once,
         "isolation": "process" if run.file.only else "fork",
         "threads": list(run.test.started),
