@@ -25,7 +25,13 @@ from pytest_instrcount.gate.store.names import printable, reason_of, shown_path
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several
-from pytest_instrcount.report.read_json import conflict, failures_in, join_reports, load_report
+from pytest_instrcount.report.read_json import (
+    conflict,
+    failures_in,
+    join_reports,
+    load_report,
+    missing_shards,
+)
 from pytest_instrcount.report.words import count_verdicts
 
 _MOST_LINES = 20
@@ -34,8 +40,8 @@ _MOST_LINES = 20
 def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
     """Merge folders into a folder, or reports into a report; what is to be said, and the exit code.
 
-    Exit code 1: the merged report holds failures. Raises InstrcountError, and then nothing is
-    written.
+    Exit code 1: the merged report holds failures, or lacks a shard. Raises InstrcountError, and
+    then nothing is written.
     """
     folders = [path.is_dir() for path in inputs]
     if all(folders):
@@ -53,7 +59,8 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
 
 
 def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
-    report = join_reports([(path, load_report(path)) for path in inputs])
+    reports = [(path, load_report(path)) for path in inputs]
+    report = join_reports(reports)
     try:
         write_output(out, (json.dumps(report, indent=2) + "\n").encode())
     except (OSError, ValueError) as error:
@@ -62,7 +69,7 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
             f"{shown_path(out)} cannot be written: {reason_of(error)}",
             f"ls -ld {shown_path(out)}",
         ) from error
-    failures = failures_in(report, policy)
+    failures = [*missing_shards([each for _, each in reports]), *failures_in(report, policy)]
     lines = [
         f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",
         "instrcount: "

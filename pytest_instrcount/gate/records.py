@@ -232,6 +232,8 @@ class RunSummary:
     against: Base | None = None
     #: the folder that they are read from; "" where none are
     baselines: str = ""
+    #: the number of the shard that the run is, from 1, and of how many; None where it is not one of several
+    shard: tuple[int, int] | None = None
 
     @property
     def can_accept(self) -> bool:

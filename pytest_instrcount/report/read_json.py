@@ -14,11 +14,13 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file
-from pytest_instrcount.gate.store.values import list_of, object_of, texts_of
+from pytest_instrcount.gate.store.values import counts_of, list_of, object_of, texts_of
 from pytest_instrcount.report.json import SCHEMA
 
 #: Bytes of a report that are read.
 LARGEST = 500_000_000
+#: Shards that one run may be made of.
+MOST_SHARDS = 10_000
 
 Report = dict[str, Any]
 
@@ -81,14 +83,23 @@ def _checked(found: object, path: Path) -> Report:
             if newer
             else f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
         )
-    object_of(found, "it", ("schema", "environment", "against", *_ENTRIES))
+    found.setdefault("shard", None)  # the first reports of this schema have none
+    object_of(found, "it", ("schema", "environment", "against", "shard", *_ENTRIES))
     texts_of(found["environment"], "environment")
     if found["against"] is not None:
         texts_of(object_of(found["against"], "against", ("ref", "commit")), "against")
+    if found["shard"] is not None:
+        _check_shard(found["shard"])
     for kind, keys in _ENTRIES.items():
         for entry in list_of(found[kind], kind):
             _check_entry(entry, kind, keys)
     return found
+
+
+def _check_shard(found: object) -> None:
+    shard = counts_of(object_of(found, "shard", ("number", "of")), "shard")
+    if not 1 <= shard["number"] <= shard["of"] <= MOST_SHARDS:
+        raise ValueError(f"shard is not one of 1 to {MOST_SHARDS}")
 
 
 def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]]) -> None:
@@ -124,6 +135,7 @@ def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
                 "python -m pytest_instrcount merge, once for the reports of each environment",
             )
     joined: Report = {name: report[name] for name in ("schema", "environment", "against")}
+    joined["shard"] = None
     for kind in _ENTRIES:
         joined[kind] = _join_entries(kind, [(path, each[kind]) for path, each in reports])
     return joined
@@ -160,6 +172,22 @@ def conflict(one: Path, two: Path, nodeid: str) -> InstrcountError:
         f"{shown_path(one)} and {shown_path(two)} differ in {printable(nodeid)[:200]}",
         f"keep one of them: rm {shown_path(two)}    (or leave that input out)",
     )
+
+
+def missing_shards(reports: Sequence[Report]) -> list[str]:
+    """What the shards of a run lack among these: "shard 3 of 4 has no report here", or any test."""
+    there: dict[int, set[int]] = {}
+    for report in reports:
+        if report["shard"] is not None:
+            there.setdefault(report["shard"]["of"], set()).add(report["shard"]["number"])
+    found = [
+        f"shard {number} of {of} has no report here"
+        for of, numbers in sorted(there.items())
+        for number in range(1, of + 1)
+        if number not in numbers
+    ]
+    empty = not any(report[kind] for report in reports for kind in _ENTRIES)
+    return [*found, "no shard has measured a test"] if there and empty else found
 
 
 def failures_in(report: Report, policy: Policy) -> list[str]:

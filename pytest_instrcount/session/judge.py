@@ -13,6 +13,7 @@ import pytest
 from pytest_instrcount.callgrind.interpreter import dropped_options, untried_version
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.shards import shard_of
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.budget import CeilingResult
@@ -40,10 +41,13 @@ from pytest_instrcount.session.inline import write_ceilings
 from pytest_instrcount.session.profiles import Keeper
 from pytest_instrcount.session.report import Reporter
 from pytest_instrcount.session.selection import Selection
-from pytest_instrcount.session.uncompared import judged_by, place_of, settle_left, settle_remarks
-
-#: Where none of the tests is in the other commit.
-OTHER_REF = "pytest --instrcount-against=REF with a commit that has these tests"
+from pytest_instrcount.session.uncompared import (
+    check_compared,
+    judged_by,
+    place_of,
+    settle_left,
+    settle_remarks,
+)
 
 #: Set on the report that fails a test for its count.
 VERDICT_ATTRIBUTE = "instrcount_verdict"
@@ -255,22 +259,9 @@ class Gate:
         self.config.hook.pytest_runtest_logreport(report=report)
 
     def _check_compared(self) -> None:
-        """Raise pytest.UsageError where a gate in CI would pass on nothing; an update is no gate."""
-        settings, findings = self.settings, self.findings
-        gate = settings.strict
-        compared = (
-            self.findings.calls.compared()
-            or self._rulings.compared()
-            or bool(findings.budgets.results)
-        )
-        if gate and not compared:
-            fix = self.reporter.update_command() or OTHER_REF
-            if not findings.places:
-                fix = "pytest without --instrcount: no test with a marker of it was selected"
-            raise pytest.UsageError(
-                "instrcount: this run compared no test with a baseline, and CI is set "
-                f"[nothing-compared]\n  fix: {fix}"
-            )
+        if self.settings.strict:  # an update is no gate
+            shard, update = shard_of(self.config), self.reporter.update_command()
+            check_compared(self.findings, self.selection, shard, update)
 
     def _find_stale(self) -> list[Path]:
         limit = self.settings.max_delta

@@ -12,6 +12,7 @@ import pytest
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.compat import terminal_width
 from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.shards import shard_of
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.gate.call_records import CallsResult
@@ -108,6 +109,7 @@ class Reporter:
                 budgets=tuple(findings.budgets.results),
                 against=self.settings.against,
                 baselines="" if self.settings.against else os.path.relpath(rulings.store.folder),
+                shard=shard_of(self.config),
             )
             self._summary = with_notes_on_trees(self._summary, self.settings.reports)
         return self._summary

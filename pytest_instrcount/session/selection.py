@@ -133,6 +133,11 @@ class Selection:
         """Tests that a plugin or a conftest has taken out of the list, where pytest says nothing of them."""
         return frozenset(self._dropped)
 
+    @property
+    def left_out(self) -> bool:
+        """True if tests were deselected that would have been measured, or dropped without a word."""
+        return bool(self._deselected)
+
     def stale_table(self, nodeid: str) -> Cause | None:
         """Why the test of a table of calls is known to be traced no longer; None if it is not."""
         return self._stale(nodeid, self._traced)

@@ -20,6 +20,9 @@ from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.selection import Selection
 
+#: Where none of the tests is in the other commit.
+OTHER_REF = "pytest --instrcount-against=REF with a commit that has these tests"
+
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -135,6 +138,28 @@ def judged_by(failing: list[Result], selection: Selection) -> list[Result]:
         for each in failing
         if whole or each.verdict is not Verdict.stale or selection.is_selected(each.nodeid)
     ]
+
+
+def check_compared(
+    findings: Findings, selection: Selection, shard: tuple[int, int] | None, update: str
+) -> None:
+    """Raise pytest.UsageError where a gate in CI would pass on nothing: all of it, not one shard's part.
+
+    ``update``: the command that accepts what this run has measured, or "".
+    """
+    if findings.calls.compared() or findings.rulings.compared() or findings.budgets.results:
+        return
+    if shard is not None and selection.left_out and not findings.places:
+        number, of = shard
+        findings.note(f"no measured test is in this shard ({number} of {of})")
+        return
+    fix = update or OTHER_REF
+    if not findings.places:
+        fix = "pytest without --instrcount: no test with a marker of it was selected"
+    raise pytest.UsageError(
+        "instrcount: this run compared no test with a baseline, and CI is set "
+        f"[nothing-compared]\n  fix: {fix}"
+    )
 
 
 _LOST = (

@@ -28,6 +28,18 @@ def test_b(): pass
 @pytest.mark.trace_profile
 def test_traced(): pass
 """
+# As pytest-split: every so many tests in a group, and the others deselected.
+SPLIT = """
+def pytest_addoption(parser):
+    parser.addoption("--splits", type=int)
+    parser.addoption("--group", type=int)
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.splits:
+        mine = items[config.option.group - 1::config.option.splits]
+        config.hook.pytest_deselected(items=[item for item in items if item not in mine])
+        items[:] = mine
+"""
 #: Of these the first moves between layouts, in one test alone; the others call it, too.
 MOVES, STEADY = (
     {"frame.c:clear": 50, "work.c:work": 9_950},
@@ -193,3 +205,98 @@ def test_policies_of_reports(suite: Project, policy: str, code: int) -> None:
     path, out = suite.outside / "r1.json", suite.outside / "all.json"
     suite.measure(f"--instrcount-report=json:{path}")
     assert main(["merge", "--into", str(out), f"--missing={policy}", str(path)]) == code
+
+
+def test_a_shard_without_a_report(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """What one of them has found does not count for all; once all are there, they are one run."""
+    suite.write(conftest=SPLIT)
+    suite.update()
+    whole = suite.report()
+    assert whole["shard"] is None
+    paths = [suite.outside / f"r{number}.json" for number in (1, 2, 3)]
+    for number, path in enumerate(paths, 1):
+        suite.measure(f"--instrcount-report=json:{path}", "--splits", "3", "--group", str(number))
+        assert json.loads(path.read_text())["shard"] == {"number": number, "of": 3}
+    out = suite.outside / "all.json"
+    capsys.readouterr()
+    assert main(["merge", "--into", str(out), str(paths[0]), str(paths[2])]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "  shard 2 of 3 has no report here"
+    assert main(["merge", "--into", str(out), *map(str, paths)]) == 0
+    joined = json.loads(out.read_text())
+    for report in (whole, joined):
+        report["tests"].sort(key=lambda test: test["nodeid"])
+    assert joined == whole
+
+
+# --- shards in CI that measure nothing ------------------------------------------------------------
+
+FEW = """
+import pytest
+
+@pytest.mark.instrcount
+def test_a(): pass
+
+def test_native(): pass
+"""
+
+
+@pytest.fixture
+def few(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """In CI: one test that is measured, in the first of two shards, and one that is not."""
+    project.write(FEW, conftest=SPLIT)
+    project.update()
+    monkeypatch.setenv("CI", "1")
+    return project
+
+
+def test_a_shard_without_a_measured_test(few: Project) -> None:
+    """One run of all would pass, and so does it; its report is merged with the others."""
+    paths = [few.outside / f"r{number}.json" for number in (1, 2)]
+    first, second = (
+        few.measure(f"--instrcount-report=json:{path}", "--splits=2", f"--group={number}")
+        for number, path in enumerate(paths, 1)
+    )
+    for result in (first, second):
+        result.assert_outcomes(passed=1, deselected=1)
+        assert result.ret == pytest.ExitCode.OK
+    second.stdout.fnmatch_lines(["no measured test is in this shard (2 of 2)"])
+    first.stdout.no_fnmatch_line("*no measured test*")
+    out = few.outside / "all.json"
+    assert main(["merge", "--into", str(out), *map(str, paths)]) == 0
+    (test,) = json.loads(out.read_text())["tests"]
+    assert test["verdict"] == "unchanged"
+
+
+def test_a_shard_without_any_test(few: Project) -> None:
+    """That is pytest's to tell."""
+    result = few.measure("--splits=3", "--group=3")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["no measured test is in this shard (3 of 3)"])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("-k", "native"),
+        ("-k", "native", "--splits=1", "--group=1"),
+        ("--splits=2", "--group=2", "test_other.py"),
+        ("--splits=2", "--group=1", "test_skipped.py"),
+    ],
+    ids=" ".join,
+)
+def test_a_gate_that_compared_nothing(few: Project, args: tuple[str, ...]) -> None:
+    """Where no other shard has a measured test either, or this one has some, it fails as ever."""
+    few.write(
+        test_other="def test_1(): pass\ndef test_2(): pass\n",
+        test_skipped=SUITE.replace("pass", "pytest.skip()"),
+    )
+    result = few.measure(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*[[]nothing-compared]"])
+
+
+def test_a_shard_of_an_update_has_nothing_to_say(few: Project) -> None:
+    """Nor has one outside of CI: neither would have failed."""
+    result = few.update("--splits=2", "--group=2")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.no_fnmatch_line("*no measured test is in this shard*")

@@ -18,6 +18,7 @@ from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.scaling import parse_growth
 from pytest_instrcount.report.json import report_dict
 from pytest_instrcount.report.runner import write_reports
+from tests.schemas import complaints
 
 SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/report-3.json"
 LIMIT = parse_limit("1%|5000ir")
@@ -57,6 +58,7 @@ def test_report_of_two_tests() -> None:
         "schema": 3,
         "environment": {"glibc": "2.36", "valgrind": "3.19.0"},
         "against": None,
+        "shard": None,
         "tests": [
             {
                 "nodeid": "t.py::a",
@@ -109,10 +111,19 @@ def test_report_of_nothing() -> None:
         "schema": 3,
         "environment": {},
         "against": None,
+        "shard": None,
         "tests": [],
         "traces": [],
         "budgets": [],
     }
+
+
+def test_report_of_a_shard() -> None:
+    """Which it is, and of how many, as the schema has it."""
+    report = report_dict(RunSummary((), {}, shard=(3, 4)))
+    assert report["shard"] == {"number": 3, "of": 4}
+    schema = json.loads(SCHEMA.read_text())["properties"]["shard"]
+    assert complaints(report["shard"], {**schema, "type": "object"}) == []
 
 
 def test_values_are_plain() -> None:

@@ -61,6 +61,7 @@ def report(*tests: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "schema": 3,
         "environment": {"valgrind": "3.19.0"},
         "against": None,
+        "shard": None,
         "tests": list(tests),
         "traces": [],
         "budgets": [],
@@ -398,6 +399,13 @@ def test_exit_codes(tmp_path: Path, changes: Any, code: int) -> None:
         (report(tests=[1]), "report-damaged"),
         (report(environment={"valgrind": 3}), "report-damaged"),
         (report(more=1), "report-damaged"),
+        (report(shard=1), "report-damaged"),
+        (report(shard={"number": 1}), "report-damaged"),
+        (report(shard={"number": "1", "of": 2}), "report-damaged"),
+        (report(shard={"number": True, "of": 2}), "report-damaged"),
+        (report(shard={"number": 0, "of": 2}), "report-damaged"),
+        (report(shard={"number": 3, "of": 2}), "report-damaged"),
+        (report(shard={"number": 1, "of": 10**18}), "report-damaged"),
         ('{"schema": 3, "tests": NaN}', "report-damaged"),
         (report({**TEST, "ir": 11}), "merge-conflict"),
         (report(budgets=[{**BUDGET, "now": 11}]), "merge-conflict"),
@@ -411,6 +419,67 @@ def test_a_report_that_does_not_fit(
     paths = written(tmp_path, report(TEST, budgets=[BUDGET]), wrong)
     assert refused(capsys, "--into", tmp_path / "out", *paths) == slug
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("shards", "missing"),
+    [
+        (["1/2", "2/2"], []),
+        (["2/2", "1/2", "2/2"], []),
+        (["-", "-"], []),
+        (["-", "1/1"], []),
+        (["2/4", "4/4"], ["1 of 4", "3 of 4"]),
+        (["1/2"], ["2 of 2"]),
+        (["-", "1/2"], ["2 of 2"]),
+        (["1/2", "1/3", "3/3"], ["2 of 2", "2 of 3"]),
+        (["1/3", "2/2", "2/3", "1/2", "3/3"], []),
+    ],
+)
+def test_shards_without_a_report(
+    shards: list[str], missing: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is a failure, and what is there is merged; the whole is no shard."""
+    pairs = [each.split("/") for each in shards]
+    reports = [
+        report(TEST, shard={"number": int(pair[0]), "of": int(pair[1])} if pair[1:] else None)
+        for pair in pairs
+    ]
+    out = tmp_path / "out.json"
+    code = main(["merge", "--into", str(out), *map(str, written(tmp_path, *reports))])
+    assert code == bool(missing)
+    said = capsys.readouterr().out.splitlines()
+    assert said[2:] == [f"  shard {each} has no report here" for each in missing]
+    assert json.loads(out.read_text()) == report(TEST)
+
+
+def test_missing_shards_come_before_what_has_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of many failures only the first are said."""
+    failed = [{**TEST, "nodeid": f"t.py::t{n}", "verdict": "regressed"} for n in range(30)]
+    paths = written(tmp_path, report(*failed, shard={"number": 1, "of": 2}))
+    assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "  shard 2 of 2 has no report here"
+    assert lines[-1] == "  and 11 more"
+
+
+def test_shards_that_have_measured_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each passes in CI, since another may have measured: not so all of them."""
+    paths = written(tmp_path, *(report(shard={"number": n, "of": 2}) for n in (1, 2)))
+    assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == ["  no shard has measured a test"]
+
+
+def test_reports_that_know_of_no_shards(tmp_path: Path) -> None:
+    """The first of this schema were written without the key: they are of whole runs."""
+    old = report(TEST)
+    del old["shard"]
+    out = tmp_path / "out.json"
+    assert main(["merge", "--into", str(out), *map(str, written(tmp_path, old, report()))]) == 0
+    assert json.loads(out.read_text()) == report(TEST)
 
 
 def test_folders_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
