@@ -79,7 +79,7 @@ def _cause_lines(
         yield f"    {one}"
 
 
-def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
+def _site_lines(text: str, sites: Sequence[Site], width: int, *, source: bool) -> list[str]:
     """The called function, and the place where it is called; of several nobody knows which is meant."""
     if not sites:
         return [cut_right(text, width)]
@@ -87,7 +87,7 @@ def _site_lines(text: str, sites: Sequence[Site], width: int) -> list[str]:
     more = f", and {len(lines) - MOST_CAUSES} more" if len(lines) > MOST_CAUSES else ""
     where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:MOST_CAUSES])}{more}"
     shown = cut_right(f"{cut_right(text, width)} ({where})", width)
-    if len(lines) > 1:
+    if len(lines) > 1 or not source:
         return [shown]
     return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
 
@@ -99,7 +99,8 @@ def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: 
     for most in _called(delta, sign)[:MOST_CAUSES]:
         callee = printable(most.name.rpartition(":")[2])
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
-        lines += _site_lines(f"calls {callee} {_times(most)}", sites if most.after else [], width)
+        text, sites = f"calls {callee} {_times(most)}", sites if most.after else []
+        lines += _site_lines(text, sites, width, source=not lines)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
     if own * 2 * sign > delta.self_delta * sign or (own * sign > 0 and not lines):
         calls = calls_text(delta.calls_before, delta.calls_after)

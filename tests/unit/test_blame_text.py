@@ -88,6 +88,20 @@ def test_calls_that_are_new_are_told_beside_the_code_about_them() -> None:
     assert first == ("f", "shop.py calls b (20 a call), before never")
 
 
+def test_one_piece_of_source_is_shown(tmp_path: Path) -> None:
+    """That of the largest cause; of the others the line."""
+    file = tmp_path / "shop.py"
+    file.write_text("def f(x):\n    return g(h(x))\n")
+    places: dict[str, Place] = {"shop.py:f": (str(file), 1)}
+    new = tree(places, f=(100, 1), f__g=(100, 1), f__h=(50, 1))
+    assert told(tree(f=(100, 1)), new)[2:] == [
+        "    calls g (1 a call), before never (line 2)",
+        "      return g(h(x))",
+        "             ^^^^^^^",
+        "    calls h (1 a call), before never (line 2)",
+    ]
+
+
 def test_of_several_places_none_is_shown(tmp_path: Path) -> None:
     """Nobody knows which of them is the new one."""
     file = tmp_path / "shop.py"
