@@ -8,10 +8,11 @@ import pytest
 
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.config.outputs import OutputGuard
-from pytest_instrcount.config.settings import Settings, load_settings
+from pytest_instrcount.config.settings import Settings, load_command_line, load_settings
 from pytest_instrcount.config.stash import VALGRIND
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.names import advise_with
 from pytest_instrcount.gate.store.updating import mend
 
 BYTECODE = "bytecode"
@@ -32,6 +33,8 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         return None
     _check_parts(config)
     settings = load_settings(config)
+    advise_with(load_command_line(config).needed(selecting=False))
+    config.add_cleanup(lambda: advise_with(()))
     if not hasattr(config, "workerinput"):  # which writes nothing
         _prepare_writing(config, settings)
     if settings.backend != "auto":

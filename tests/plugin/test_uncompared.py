@@ -446,6 +446,24 @@ def test_the_prune_that_is_advised_has_the_options_of_the_run(
     assert suite.measure(*options, ".").ret == pytest.ExitCode.OK
 
 
+def test_the_mend_of_a_damaged_baseline_has_the_options_of_the_run(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    """It measures into the folder that the run reads."""
+    options = ["-o", "python_files=b*.py", "--instrcount-baseline-dir=kept"]
+    suite.write(b1=SUITE)
+    suite.measure(*options, "--instrcount-update-baseline", ".")
+    path = next(suite.path.glob("kept/*/*/test_a-*.json"))
+    path.write_text("{}")
+    result = suite.measure(*options, "b1.py")
+    fix = next(line for line in result.outlines if "fix: rm" in line).partition("fix: ")[2]
+    remove, update = (shlex.split(each) for each in fix.split(" && "))
+    Path(suite.path, remove[1]).unlink()
+    suite.run(*update[1:])
+    in_ci()
+    assert suite.measure(*options, "b1.py").ret == pytest.ExitCode.OK
+
+
 def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(
     suite: Project, in_ci: Callable[[], None]
 ) -> None:

@@ -18,7 +18,13 @@ from pytest_instrcount.counts.python.tree import UNITS, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.layouts_json import denoised_values, parse_denoised
 from pytest_instrcount.gate.store.ledger import ledger_values, parse_ledger
-from pytest_instrcount.gate.store.names import measure, printable, remeasure, shown_path
+from pytest_instrcount.gate.store.names import (
+    measure,
+    measure_all,
+    printable,
+    remeasure,
+    shown_path,
+)
 from pytest_instrcount.gate.store.schema import MOST_NAMES, Baseline
 from pytest_instrcount.gate.store.values import (
     LARGEST_COUNT,
@@ -137,7 +143,7 @@ def check_text(
             OLDER,
             f"the baselines in {shown_path(_environment_folder(path))} are of an older format "
             f"(schema {schema}, this release reads {oldest})",
-            "pytest --instrcount-update-baseline    (measures all of them again)",
+            f"{measure_all()}    (measures all of them again)",
         )
     return found
 

@@ -174,6 +174,15 @@ def shown_path(path: Path) -> str:
     return shlex.quote(printable(str(path)))
 
 
+#: What a command needs of the present run's command line, as the folder of baselines.
+_options: list[str] = []
+
+
+def advise_with(options: Sequence[str]) -> None:
+    """Have commands that are advised say these options, too."""
+    _options[:] = options
+
+
 def remeasure(path: Path, nodeid: str = "") -> str:
     """The command that makes a baseline anew where the present file is of no use, and no other.
 
@@ -191,5 +200,9 @@ def measure(nodeid: str = "") -> str:
     >>> measure("test_x.py::test_a[1]")
     "pytest --instrcount-update-baseline 'test_x.py::test_a[1]'"
     """
-    what = shlex.quote(printable(nodeid)) if nodeid else "--instrcount-update-policy=missing"
-    return f"pytest --instrcount-update-baseline {what}"
+    return measure_all(nodeid or "--instrcount-update-policy=missing")
+
+
+def measure_all(*words: str) -> str:
+    """The command that stores whatever it measures; ``words`` say what."""
+    return shlex.join(["pytest", "--instrcount-update-baseline", *_options, *map(printable, words)])
