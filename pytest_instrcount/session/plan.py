@@ -31,7 +31,7 @@ def plan_measured(
         chosen, wrong = settings_for_item(item, settings, ask_for_limit)
         mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
         if not isinstance(item, pytest.Function):
-            mistakes.append(f"{item.nodeid}: only Python test functions can be measured")
+            mistakes.append(f"{item.nodeid}: {_why_not(item)}")
         elif item.nodeid not in planned:
             planned[item.nodeid] = item, adjust(chosen)
             findings.expect(Place.of(item))
@@ -47,6 +47,12 @@ def plan_measured(
         text = "\n".join(["instrcount: wrong markers [marker]", *mistakes])
         raise pytest.UsageError(escape_controls(text))
     return planned
+
+
+def _why_not(item: pytest.Item) -> str:
+    inherits = all(mark.name != MARKER for mark in item.own_markers)
+    which = ": mark these, not all of the file" if inherits else ""
+    return f"only Python test functions can be measured{which}"
 
 
 def _case_of(item: pytest.Item) -> object:

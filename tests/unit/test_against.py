@@ -143,7 +143,11 @@ def test_submodules(shop: Path) -> None:
     assert (folder / "vendor" / "other" / "data.py").read_text() == "first"
 
 
-def test_submodule_without_its_commit(shop: Path) -> None:
+@pytest.mark.parametrize(("start", "path"), [("", "other"), ("sub", "../other")])
+def test_submodule_without_its_commit(
+    shop: Path, start: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is to be typed where pytest was started."""
     other = shop.parent / "other"
     other.mkdir()
     git(other, "init", "--quiet")
@@ -153,8 +157,10 @@ def test_submodule_without_its_commit(shop: Path) -> None:
     git(shop, "update-index", "--cacheinfo", f"160000,{missing},other")
     git(shop, "commit", "--quiet", "--message", "one")
     repository, folder = find_repository(shop), target(shop)
+    (shop / start).mkdir(exist_ok=True)
+    monkeypatch.chdir(shop / start)
     said = problem("against-ref", repository.check_out, repository.resolve("HEAD"), folder)
-    assert f"git -C other fetch --depth=1 origin {missing}" in said
+    assert f"git -C {path} fetch --depth=1 origin {missing}" in said
 
 
 def test_unknown_commit(shop: Path) -> None:
@@ -200,12 +206,14 @@ def test_what_is_to_be_typed_works(shop: Path, ref: str) -> None:
 
 
 @pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
-def test_partial_clone(shop: Path, left_out: str) -> None:
+def test_partial_clone(shop: Path, left_out: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is fetched unasked; the cause is named, and the line to type fetches what is missing."""
     git(shop, "config", "uploadpack.allowFilter", "true")
     git(shop, "config", "uploadpack.allowAnySHA1InWant", "true")
     clone = shop.parent / "clone"
     git(shop, "clone", "--quiet", f"--filter={left_out}", f"file://{shop}", str(clone))
+    (clone / "docs").mkdir()
+    monkeypatch.chdir(clone / "docs")  # git archive takes the folder that it is in
     repository, folder = find_repository(clone), target(shop)
     wanted = repository.resolve("HEAD~1")
     before = state(clone)
@@ -214,7 +222,7 @@ def test_partial_clone(shop: Path, left_out: str) -> None:
     if left_out == "tree:0":
         problem("against-tree", repository.files_of, wanted)
     assert state(clone) == before
-    subprocess.run(said.partition("fix: ")[2], shell=True, cwd=clone, check=True)
+    subprocess.run(said.partition("fix: ")[2], shell=True, check=True)
     again = shop.parent / "again"
     again.mkdir()
     repository.check_out(wanted, again)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.host.git import git_command, git_environment, work_tree
 from pytest_instrcount.host.programs import run_program
 
@@ -61,6 +62,11 @@ class Repository:
         if re.fullmatch(r"[0-9a-f]{7,64}", ref):
             return _fetch(remotes[0], ref)
         return f"{_fetch(remotes[0], ref)} && git tag {shlex.quote(ref)} FETCH_HEAD"
+
+    @property
+    def shown(self) -> str:
+        """The path of the work tree from where pytest was started, for a command."""
+        return shown_path(Path(os.path.relpath(self.path)))
 
     def _knows(self, ref: str) -> bool:
         return bool(self._lines("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"))
@@ -122,8 +128,8 @@ class Repository:
                 if not submodule._knows(wanted):
                     raise InstrcountError(
                         "against-ref",
-                        f"the submodule {path} has no commit {wanted}",
-                        f"git -C {shlex.quote(path)} fetch --depth=1 origin {wanted}",
+                        f"the submodule {submodule.shown} has no commit {wanted}",
+                        f"git -C {submodule.shown} fetch --depth=1 origin {wanted}",
                     )
                 submodule.check_out(wanted, folder / path)
         except (GitFailed, OSError) as error:
@@ -136,7 +142,7 @@ class Repository:
                 "against-tree",
                 f"the files of {what} are not all here: this is a partial clone, and nothing is "
                 "fetched unasked",
-                f"git archive {commit or 'HEAD'} >/dev/null",
+                f"git -C {self.shown} archive {commit or 'HEAD'} >/dev/null",
             )
         return InstrcountError(
             "against-tree",
