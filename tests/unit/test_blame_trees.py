@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
+from types import CodeType
 
 import pytest
 
+from pytest_instrcount.callgrind.inside.trampolines import noting_codes
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
 from pytest_instrcount.counts.python.tree import CallTree, Path
@@ -123,3 +126,22 @@ dis.dis(make, file=text, adaptive=True)
 assert "ENTER_INIT" not in text.getvalue()
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_code_that_a_thread_runs_is_noted() -> None:
+    """In one that is started meanwhile; what others had set for threads is there again."""
+
+    def work() -> None:
+        pass
+
+    def run() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    found: dict[int, CodeType] = {}
+    before = threading.getprofile()
+    with noting_codes(found):
+        run()
+    assert {run.__code__, work.__code__} <= {*found.values()}
+    assert threading.getprofile() is before

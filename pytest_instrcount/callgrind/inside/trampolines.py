@@ -16,6 +16,7 @@ import os
 import platform
 import struct
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import CodeType, FunctionType
@@ -188,11 +189,14 @@ def noting_codes(found: dict[int, CodeType]) -> Iterator[None]:
         if event == "call":
             found.setdefault(id(frame.f_code), frame.f_code)
 
+    before = threading.getprofile()
     sys.setprofile(note)
+    threading.setprofile(note)  # those that are started meanwhile
     try:
         yield
     finally:
         sys.setprofile(None)
+        threading.setprofile(before)
 
 
 def _words(code: CodeType) -> tuple[int, ...]:
