@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
-from pytest_instrcount.counts.python.source import Site, call_sites, is_installed
+from pytest_instrcount.counts.python.source import Site, call_sites, is_installed, is_resumed
 from pytest_instrcount.counts.python.tree import TRAMPOLINES
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
@@ -24,6 +24,10 @@ from pytest_instrcount.report.words import cut_left, cut_right, quotient
 
 # Calls are the cause of a change, and not the code about them, from this share of it on.
 _CALLS_TELL = Fraction(1, 4)
+# From this share on those of what was never called before, or is called no more.
+_NEW_CALLS_TELL = Fraction(1, 10)
+# Where causes come to that share of a change, what went the other way is named, too.
+_MORE_THAN_ALL = Fraction(11, 10)
 # What is to blame for less than this share of the change is not named behind others.
 _WORTH_NAMING = Fraction(1, 20)
 
@@ -57,13 +61,27 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
         head = f"by Python function ({how}; by these counts the test as a whole got no {word}):"
     lines = [head]
     for each in named:
-        size = (
-            share_text(each.self_delta / blame.change)
-            if agrees
-            else grown_text(each.self_delta, blame.before)
-        )
-        lines += _cause_lines(blame, each, size, width - 2, grew=grew)
+        lines += _cause_lines(blame, each, _size(blame, each, agrees), width - 2, grew=grew)
+    if agrees:
+        lines += _against(blame, named, width, grew=grew)
     return lines
+
+
+def _size(blame: PythonBlame, delta: PythonDelta, agrees: bool) -> str:
+    if agrees:
+        return share_text(delta.self_delta / blame.change)
+    return grown_text(delta.self_delta, blame.before)
+
+
+def _against(
+    blame: PythonBlame, named: Sequence[PythonDelta], width: int, *, grew: bool
+) -> Iterator[str]:
+    """The function that did most against the change, where others come to more than all of it."""
+    told = sum((each.self_delta for each in named), Fraction(0))
+    if abs(told) > abs(blame.change) * _MORE_THAN_ALL:
+        for each in blame.causes(grew=not grew)[:1]:
+            name = shown_name(each.name, place_of(blame.new, each.name)[1])
+            yield cut_right(f"  {_size(blame, each, agrees=True)}  {name}, against it", width)
 
 
 def _cause_lines(
@@ -73,7 +91,7 @@ def _cause_lines(
     path, line = place_of(blame.new, delta.name)
     name = cut_left(shown_name(delta.name, line), width - len(size) - 2)
     yield f"  {size}  {name}"
-    for one in _doing_lines(delta, path, line, width - 2, grew=grew):
+    for one in _doing_lines(blame, delta, width - 2, grew=grew):
         yield f"    {one}"
     for one in _origin_lines(blame, delta, path, width - 2):
         yield f"    {one}"
@@ -92,20 +110,35 @@ def _site_lines(text: str, sites: Sequence[Site], width: int, *, source: bool) -
     return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
 
 
-def _doing_lines(delta: PythonDelta, path: str, line: int, width: int, *, grew: bool) -> list[str]:
+def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool) -> list[str]:
     """The reasons for a function's changed cost: more calls, fewer calls, its own code; the largest first."""
     sign = 1 if grew else -1
+    path, line = place_of(blame.new, delta.name)
     lines: list[str] = []
+    shown = False
     for most in _called(delta, sign)[:MOST_CAUSES]:
         callee = printable(most.name.rpartition(":")[2])
         sites = call_sites(path, delta.name.rpartition(":")[2], line, callee) if path else []
-        text, sites = f"calls {callee} {_times(most)}", sites if most.after else []
-        lines += _site_lines(text, sites, width, source=not lines)
+        verb = "enters" if _is_resumed(blame, most.name) else "calls"
+        text, sites = f"{verb} {callee} {_times(most)}", sites if most.after else []
+        lines += _site_lines(text, sites, width, source=not shown)
+        shown = shown or bool(sites)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
     if own * 2 * sign > delta.self_delta * sign or (own * sign > 0 and not lines):
-        calls = calls_text(delta.calls_before, delta.calls_after)
+        calls = _own_calls(blame, delta)
         lines.insert(0, cut_right(f"in its own code and the C functions it calls; {calls}", width))
     return lines
+
+
+def _is_resumed(blame: PythonBlame, name: str) -> bool:
+    """True for a generator and a coroutine: to be resumed is one more entry of its frame."""
+    path, line = place_of(blame.new, name)
+    return is_resumed(path, name.rpartition(":")[2], line)
+
+
+def _own_calls(blame: PythonBlame, delta: PythonDelta) -> str:
+    unit = "entry" if _is_resumed(blame, delta.name) else "call"
+    return calls_text(delta.calls_before, delta.calls_after, unit)
 
 
 def _called(delta: PythonDelta, sign: int) -> list[CalledMore]:
@@ -117,10 +150,12 @@ def _called(delta: PythonDelta, sign: int) -> list[CalledMore]:
 def _most_called(delta: PythonDelta, sign: int) -> CalledMore | None:
     """The first callee, where new calls make a good part of the change: each costs its caller, too."""
     called = _called(delta, sign)
-    together = sum((each.cost for each in called), Fraction(0))
-    return (
-        called[0] if called and together * sign >= delta.self_delta * sign * _CALLS_TELL else None
-    )
+    new = [each for each in called if not (each.before and each.after)]
+    for found, least in ((called, _CALLS_TELL), (new, _NEW_CALLS_TELL)):
+        together = sum((each.cost for each in found), Fraction(0))
+        if found and together * sign >= delta.self_delta * sign * least:
+            return found[0]
+    return None
 
 
 def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
@@ -144,15 +179,16 @@ def _python_cause(
     blame: PythonBlame, first: PythonDelta, sign: int, *, exact: bool
 ) -> tuple[str, str]:
     """As `main_cause`. Of an event loop, which turns more often, it is what that runs of the project."""
-    most, what = _most_called(first, sign), ", its own code"
-    place, line = place_of(blame.new, first.name)
+    what, (place, line) = ", its own code", place_of(blame.new, first.name)
+    loops = place and is_installed(place) and _ran_before(first)
+    if loops and (run := _run_by(blame, first)):
+        first, line = run[0]
+        what = f", {_own_calls(blame, first)}" if exact else ""
+    most = _most_called(first, sign) if first.self_delta * sign > 0 else None
     if most is not None:
         often = "more often" if most.after > most.before else "less often"
-        what = f" calls {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
-    ran_before = place and is_installed(place) and not first.calls_before + first.calls_after
-    if ran_before and (run := _run_by(blame, first)):
-        first, line = run[0]
-        what = f", {calls_text(first.calls_before, first.calls_after)}" if exact else ""
+        verb = "enters" if _is_resumed(blame, most.name) else "calls"
+        what = f" {verb} {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
     path, _, qualname = first.name.rpartition(":")
     return qualname, (f"{path}:{line}" if line else path) + what
 
@@ -201,9 +237,13 @@ def _project_lines(blame: PythonBlame, delta: PythonDelta) -> Iterator[str]:
             where = f" (line {sites[0].line})" if sites else ""
             yield f"called from {shown_name(caller, line)}{where}"
             return
-    for each, line in _run_by(blame, delta):
-        calls = calls_text(each.calls_before, each.calls_after)
-        yield f"which runs {shown_name(each.name, line)}: {calls}"
+    for each, line in _run_by(blame, delta) if _ran_before(delta) else ():
+        yield f"which runs {shown_name(each.name, line)}: {_own_calls(blame, each)}"
+
+
+def _ran_before(delta: PythonDelta) -> bool:
+    """True if the count began within a function, as within an event loop."""
+    return not delta.calls_before and not delta.calls_after
 
 
 def _run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, int]]:

@@ -90,16 +90,17 @@ def explained_by_c(result: TestResult) -> Fraction:
     return min(Fraction(1), sum(same[:MOST_CAUSES], Fraction(0)) / change)
 
 
-def calls_text(before: Fraction, after: Fraction) -> str:
+def calls_text(before: Fraction, after: Fraction, unit: str = "call") -> str:
     """``51 -> 102 calls``, or that it is new, or gone, or is called as often as before.
 
     Nothing of what runs on, as CPython's loop of evaluation, and is not called.
     """
+    plural = "entries" if unit == "entry" else f"{unit}s"
     if before and after and before != after:
-        return f"{quotient(before)} -> {quotient(after)} calls"
+        return f"{quotient(before)} -> {quotient(after)} {plural}"
     number = after or before
     word = "" if before == after else "new, " if after else "gone, "
-    return f"{word}{quotient(number)} call{'' if number == 1 else 's'}" if number else ""
+    return f"{word}{quotient(number)} {unit if number == 1 else plural}" if number else ""
 
 
 def grown_text(number: Fraction, base: Fraction) -> str:

@@ -88,6 +88,47 @@ def test_calls_that_are_new_are_told_beside_the_code_about_them() -> None:
     assert first == ("f", "shop.py calls b (20 a call), before never")
 
 
+def test_what_went_against_a_change_is_told() -> None:
+    """Else the shares of the others come to more than all of it without a word."""
+    old = tree(t=(1000, 1), t__f=(500, 5), t__g=(900, 1))
+    new = tree(t=(1000, 1), t__f=(900, 5), t__g=(700, 1))
+    assert told(old, new) == [
+        "by Python function (trampolines), share of the change:",
+        "  200 %  shop.py f",
+        "    in its own code and the C functions it calls; 5 calls",
+        "  -100 %  shop.py g, against it",
+    ]
+
+
+def test_coroutines_and_generators_are_entered(tmp_path: Path) -> None:
+    """Once for each call, and once each time that they are resumed: both are one number."""
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "async def f():\n    async with lock():\n        await g()\n\n"
+        "async def g(): ...\n\ndef h():\n    yield\n"
+    )
+    places: dict[str, Place] = {
+        f"shop.py:{name}": (str(file), n) for name, n in (("f", 1), ("g", 5), ("h", 7))
+    }
+    old = tree(f=(100, 1), f__g=(100, 2), f__h=(50, 4))
+    new = tree(places, f=(100, 1), f__g=(300, 6), f__h=(90, 4))
+    assert told(old, new)[1:] == [
+        "  83 %  shop.py:1 f",
+        "    enters g 2 -> 6 times (line 3)",
+        "      await g()",
+        "            ^^^",
+        "  16 %  shop.py:7 h",
+        "    in its own code and the C functions it calls; 4 entries",
+    ]
+    path = ("shop.py:f", "shop.py:Lock.__aenter__")
+    new = replace(old, places=places, nodes={**old.nodes, path: Row(90, 1)})
+    assert told(old, new)[2:] == [
+        "    calls Lock.__aenter__ (1 a call), before never (line 2)",
+        "      async with lock():",
+        "                 ^^^^^^",
+    ]
+
+
 def test_one_piece_of_source_is_shown(tmp_path: Path) -> None:
     """That of the largest cause; of the others the line."""
     file = tmp_path / "shop.py"

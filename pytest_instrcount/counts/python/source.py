@@ -20,6 +20,8 @@ _UNNAMED: dict[str, type[ast.AST]] = {
     "<dictcomp>": ast.DictComp,
 }
 
+#: What a statement calls without a name.
+_OF_WITH = {ast.With: ("__enter__", "__exit__"), ast.AsyncWith: ("__aenter__", "__aexit__")}
 
 #: What is installed: the standard library, and the folders of packages.
 _INSTALLED = tuple(
@@ -90,6 +92,19 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
     return [site for each in found if (site := _site(path, each)) is not None]
 
 
+def is_resumed(path: str, qualname: str, line: int) -> bool:
+    """True if a function, as far as its source is to be had, is a generator or a coroutine."""
+    if qualname.rpartition(".")[2] == "<genexpr>":
+        return True
+    nodes = _functions(path).get(qualname, [])
+    node = next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
+    if isinstance(node, ast.AsyncFunctionDef):
+        return True
+    return node is not None and any(
+        isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _within(node)
+    )
+
+
 def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
     unnamed = _UNNAMED.get(name)
     for each in _within(node):
@@ -99,8 +114,10 @@ def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def _mentions(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    """Lines where it is passed on (``key=f``), or read like a property."""
+    """Lines where it is passed on (``key=f``), read like a property, or called by ``with``."""
     for each in _within(node):
+        if isinstance(each, (ast.With, ast.AsyncWith)) and name in _OF_WITH[type(each)]:
+            yield from (item.context_expr for item in each.items)
         if isinstance(each, (ast.Name, ast.Attribute)) and _named(each, name):
             yield each
 
