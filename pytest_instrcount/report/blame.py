@@ -68,6 +68,7 @@ def _python_lines(blame: PythonBlame, width: int, *, grew: bool) -> list[str]:
 
 
 def _size(blame: PythonBlame, delta: PythonDelta, agrees: bool) -> str:
+    """Its share of the change, or, where the whole went the other way, of what there was before."""
     if agrees:
         return share_text(delta.self_delta / blame.change)
     return grown_text(delta.self_delta, blame.before)
@@ -137,6 +138,7 @@ def _is_resumed(blame: PythonBlame, name: str) -> bool:
 
 
 def _own_calls(blame: PythonBlame, delta: PythonDelta) -> str:
+    """``45 -> 60 entries``."""
     unit = "entry" if _is_resumed(blame, delta.name) else "call"
     return calls_text(delta.calls_before, delta.calls_after, unit)
 

@@ -54,11 +54,8 @@ class Site:
         start, end = max(0, self.start - left), max(0, self.end - left)
         if end > width:
             cut = max(0, min(start - 1, len(text) - width))
-            text, start, end = (
-                ("…" if cut else "") + text[cut + bool(cut) :],
-                start - cut,
-                end - cut,
-            )
+            start, end = start - cut, end - cut
+            text = f"…{text[cut + 1 :]}" if cut else text
         text = text if len(text) <= width else f"{text[: width - 1]}…"
         return [text, " " * start + "^" * (min(end, len(text)) - start)]
 
@@ -82,8 +79,7 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
 
     Nothing where the source is not to be had, or where the call has no name (an operator).
     """
-    nodes = _functions(path).get(qualname, [])
-    node = next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
+    node = _function(path, qualname, line)
     if node is None:
         return []
     parts = callee.split(".")
@@ -96,13 +92,16 @@ def is_resumed(path: str, qualname: str, line: int) -> bool:
     """True if a function, as far as its source is to be had, is a generator or a coroutine."""
     if qualname.rpartition(".")[2] == "<genexpr>":
         return True
+    node = _function(path, qualname, line)
+    if node is None or isinstance(node, ast.AsyncFunctionDef):
+        return node is not None
+    return any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _within(node))
+
+
+def _function(path: str, qualname: str, line: int) -> ast.AST | None:
+    """The function of that name, of several the one that begins there, else the first."""
     nodes = _functions(path).get(qualname, [])
-    node = next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
-    if isinstance(node, ast.AsyncFunctionDef):
-        return True
-    return node is not None and any(
-        isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _within(node)
-    )
+    return next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
 
 
 def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
