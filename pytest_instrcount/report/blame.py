@@ -178,21 +178,34 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
 
 
 def _python_cause(
-    blame: PythonBlame, first: PythonDelta, sign: int, *, exact: bool
+    blame: PythonBlame, cause: PythonDelta, sign: int, *, exact: bool
 ) -> tuple[str, str]:
-    """As `main_cause`. Of an event loop, which turns more often, it is what that runs of the project."""
-    what, (place, line) = ", its own code", place_of(blame.new, first.name)
-    loops = place and is_installed(place) and _ran_before(first)
-    if loops and (run := _run_by(blame, first)):
-        first, line = run[0]
-        what = f", {_own_calls(blame, first)}" if exact else ""
+    """As `main_cause`."""
+    first, line = _of_the_project(blame, cause)
     most = _most_called(first, sign) if first.self_delta * sign > 0 else None
+    what = ", its own code"
     if most is not None:
-        often = "more often" if most.after > most.before else "less often"
-        verb = "enters" if _is_resumed(blame, most.name) else "calls"
-        what = f" {verb} {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
+        what = _more_calls(blame, most, exact=exact)
+    elif first is not cause:
+        what = f", {_own_calls(blame, first)}" if exact else ""
+    elif first.calls_after and not first.calls_before:
+        what = f", {_own_calls(blame, first) if exact else 'new'}"
     path, _, qualname = first.name.rpartition(":")
     return qualname, (f"{path}:{line}" if line else path) + what
+
+
+def _of_the_project(blame: PythonBlame, cause: PythonDelta) -> tuple[PythonDelta, int]:
+    """A cause with its line; of an event loop, which turns more often, what that runs of the project."""
+    place, line = place_of(blame.new, cause.name)
+    loops = place and is_installed(place) and _ran_before(cause)
+    run = _run_by(blame, cause) if loops else []
+    return run[0] if run else (cause, line)
+
+
+def _more_calls(blame: PythonBlame, most: CalledMore, *, exact: bool) -> str:
+    verb = "enters" if _is_resumed(blame, most.name) else "calls"
+    often = "more often" if most.after > most.before else "less often"
+    return f" {verb} {most.name.rpartition(':')[2]} {_times(most) if exact else often}"
 
 
 def shared_cause(result: TestResult) -> tuple[str, ...]:

@@ -88,6 +88,20 @@ def test_calls_that_are_new_are_told_beside_the_code_about_them() -> None:
     assert first == ("f", "shop.py calls b (20 a call), before never")
 
 
+def test_a_function_that_stands_between_now_is_new() -> None:
+    """A decorator that was put on: another test whose wrapper got dearer has another cause."""
+    old = tree(t=(1000, 1), t__f=(500, 1), t__f__g=(60, 6))
+    new = tree(t=(1000, 1), t__f=(500, 1), t__f__wrap=(300, 6), t__f__wrap__g=(60, 6))
+    assert told(old, new)[1:] == [
+        "  100 %  shop.py wrap",
+        "    in its own code and the C functions it calls; new, 6 calls",
+    ]
+    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
+    result = replace(result, python=find_blame(old, new))
+    assert main_cause(result) == ("wrap", "shop.py, new, 6 calls")
+    assert main_cause(result, exact=False) == ("wrap", "shop.py, new")
+
+
 def test_what_went_against_a_change_is_told() -> None:
     """Else the shares of the others come to more than all of it without a word."""
     old = tree(t=(1000, 1), t__f=(500, 5), t__g=(900, 1))

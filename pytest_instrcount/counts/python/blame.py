@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -106,7 +106,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     >>> [(each.name, int(each.self_delta)) for each in find_blame(old, new).functions]
     [('f', 52), ('g', 0)]
     """
-    aligned = align(old, new.fold())
+    aligned, there = align(old, new.fold()), {*old.functions()}
     old, new = aligned.tree, new.fold(aligned.tree.inclusive)
     self_delta: dict[str, Fraction] = {}
     more: dict[str, dict[str, list[Fraction]]] = {}
@@ -147,7 +147,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         new.unit,
         before.total,
         after.total,
-        _deltas(self_delta, more, before, after, aligned.renamed),
+        _deltas(self_delta, more, before, after, aligned.renamed, there),
         old,
         new,
     )
@@ -159,17 +159,20 @@ def _deltas(
     before: _Side,
     after: _Side,
     renamed: Mapping[str, tuple[str, ...]],
+    there: Collection[str],
 ) -> tuple[PythonDelta, ...]:
     found = []
     for name in self_delta.keys() | before.functions.keys() | after.functions.keys():
         old, new = before.functions.get(name, _NO_COST), after.functions.get(name, _NO_COST)
         called = [CalledMore(each, *numbers) for each, numbers in more.get(name, {}).items()]
+        # what stands between two others now has their calls in the aligned tree, and had none
+        calls_before = old.calls if name in there or name in renamed else 0
         delta = PythonDelta(
             name=name,
             self_delta=self_delta.get(name, Fraction(0)),
             own=after.per_call(new.own) - before.per_call(old.own),
             inclusive=after.per_call(new.inclusive) - before.per_call(old.inclusive),
-            calls_before=before.per_call(old.calls),
+            calls_before=before.per_call(calls_before),
             calls_after=after.per_call(new.calls),
             called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
             renamed=renamed.get(name, ()),
