@@ -396,6 +396,8 @@ def test_a_copy_is_found_whatever_the_layout(
     )
     monkeypatch.setattr(sys, "path", [str(base / "code"), str(site)])
     (module := SimpleNamespace()).__file__ = str(site / copied)
+    (strange := SimpleNamespace()).__file__ = []  # whatever a test has put there
+    monkeypatch.setitem(sys.modules, "againststrange", strange)
     monkeypatch.setitem(sys.modules, "againstcopy", module)
 
     def found() -> list[Any]:

@@ -87,18 +87,22 @@ def check_copies(
     One is known by where pip says it was built, or by the project's name. Raises InstrcountError
     "against-installed".
     """
-    imported = {getattr(module, "__file__", None) for module in sys.modules.values()}
+    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    imported = {file for file in files if isinstance(file, str)}
     for distribution in distributions:
         if not _is_copy(distribution, base, repository):
             continue
         for file in _entrances(distribution.files or ()):
             copy = Path(os.path.abspath(str(distribution.locate_file(file))))
-            paths = (Path(os.path.abspath(each), file) for each in sys.path)
-            found = next(filter(Path.exists, paths), None)
             taken = str(copy) in imported or file.parts[0] not in _NO_PACKAGES
-            if found == copy and taken and not _is_below(copy, base):
+            if taken and _on_path(file) == copy and not _is_below(copy, base):
                 name = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
                 raise _installed(name, copy, repository)
+
+
+def _on_path(file: PurePosixPath) -> Path | None:
+    """Where a file is imported from."""
+    return next(filter(Path.exists, (Path(os.path.abspath(each), file) for each in sys.path)), None)
 
 
 def _is_copy(distribution: importlib.metadata.Distribution, base: Path, repository: str) -> bool:
