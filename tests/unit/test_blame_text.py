@@ -143,6 +143,23 @@ def test_coroutines_and_generators_are_entered(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "called", "line"),
+    [
+        (0, 100, " calls g (2 a call), before never"),
+        (0, 90, ", its own code"),
+        (1, 100, ", its own code"),
+    ],
+)
+def test_a_little_of_what_was_never_called_tells(before: int, called: int, line: str) -> None:
+    """From a tenth of the change on; of what was called before it takes a quarter."""
+    old = tree(t=(10, 1), t__f=(500, 1), **({"t__f__g": (called, 1)} if before else {}))
+    cost = called * (1 + before)
+    new = tree(t=(10, 1), t__f=(1400, 1), t__f__g=(cost, 1 + before if before else 2))
+    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
+    assert main_cause(replace(result, python=find_blame(old, new))) == ("f", f"shop.py{line}")
+
+
 def test_one_piece_of_source_is_shown(tmp_path: Path) -> None:
     """That of the largest cause; of the others the line."""
     file = tmp_path / "shop.py"

@@ -19,6 +19,7 @@ from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult, measured_result
 from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.report.detection_limit import blind_limits
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.moves import changed_packages, moved_together
 from pytest_instrcount.report.summary import (
@@ -320,6 +321,20 @@ def test_very_verbose_shows_noise() -> None:
         "    strings: 2.3 ir a call beyond noise",
     ]
     assert not any("memory" in line for line in render_summary(summary(noisy), 1))
+
+
+def test_the_blindest_limit_comes_first() -> None:
+    """Else it is one of those that are not named."""
+    shares = [Fraction(n, 1000) for n in (11, 12, 93, 21)]
+    blind = [
+        dataclasses.replace(SAME, nodeid=f"t.py::test_{n}", detects=share, denoised_ir=SAME.ir)
+        for n, share in enumerate(shares)
+    ]
+    (line,) = blind_limits(blind)
+    assert [line.index(f"test_{n}") for n in (2, 3, 1)] == sorted(
+        line.index(f"test_{n}") for n in (1, 2, 3)
+    )
+    assert line.endswith(", and 1 more")
 
 
 def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
