@@ -10,7 +10,6 @@ import contextlib
 import os
 import selectors
 import socket
-import sys
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -238,24 +237,30 @@ def main(arguments: list[str]) -> None:
     sock.set_inheritable(False)
     adopt_orphans()
     native = Channel(sock)
+    if begun := take_up(native, Path(arguments[1])):
+        Supervisor(native, *begun).run()
+
+
+def take_up(native: Channel, parent: Path) -> tuple[Start, Scratch] | None:
+    """Make the folder of the run, say its name, and hear what is wanted; None if there is no run to be."""
     with contextlib.suppress(ChannelClosed):  # pytest is killed before it can say what it wants
         try:
-            scratch = take_scratch(Path(arguments[1]))
+            scratch = take_scratch(parent)
         except InstrcountError as error:
             native.send({"kind": "refused", "why": error.why, "fix": error.fix})
-            return
+            return None
         try:
             open_log(scratch.path / "supervisor.log")
             native.send({"kind": "housed", "name": scratch.path.name})
-            setup = Start(**native.receive())
+            return Start(**native.receive()), scratch
         except BaseException:
             scratch.remove()
             raise
-        Supervisor(native, setup, scratch).run()
+    return None
 
 
 def open_log(path: Path) -> None:
     """Write what this process says to a file: pytest, which has heard it so far, goes on."""
     with path.open("wb") as log:
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(log.fileno(), stream.fileno())
+        for output in (1, 2):
+            os.dup2(log.fileno(), output)
