@@ -14,7 +14,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
-from pytest_instrcount.gate.store.names import named
+from pytest_instrcount.gate.store.names import measure_all, named
 from pytest_instrcount.host.text import several
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
@@ -150,8 +150,7 @@ def check_compared(
     if findings.calls.compared() or findings.rulings.compared() or findings.budgets.results:
         return
     if shard is not None and selection.left_out and not findings.places:
-        number, of = shard
-        findings.note(f"no measured test is in this shard ({number} of {of})")
+        findings.note("no measured test is in this shard ({} of {})".format(*shard))
         return
     fix = update or OTHER_REF
     if not findings.places:
@@ -163,8 +162,7 @@ def check_compared(
 
 
 _LOST = (
-    "the baseline's profile is missing or damaged, so only totals were compared, which detect less "
-    "(pytest --instrcount-update-baseline restores it)"
+    "the baseline's profile is missing or damaged, so only totals were compared, which detect less"
 )
 
 
@@ -173,7 +171,7 @@ def settle_remarks(findings: Findings) -> None:
     results = findings.rulings.results
     if findings.rulings.policy.update is None:
         for nodeid in sorted(findings.rulings.baselines.lost & results.keys()):
-            findings.remark(nodeid, [_LOST])
+            findings.remark(nodeid, [f"{_LOST} ({measure_all()} restores it)"])
     for text, nodeids in findings.remarks.items():
         for nodeid in dict.fromkeys(nodeids):
             if nodeid in results:
