@@ -41,6 +41,9 @@ WARMED = SUITE.replace("instrcount\ndef test_b", "instrcount(warmup=5)\ndef test
 ISOLATED = SUITE.replace("instrcount\ndef test_b", "instrcount(isolation='process')\ndef test_b")
 UNUSED = SUITE.replace("instrcount\ndef test_b()", "benchmark\ndef test_b(benchmark)")
 
+#: What a command that is advised has to say, too.
+ELSEWHERE = ("-o", "python_files=b*.py", "--instrcount-baseline-dir=kept")
+
 CASES = {
     "gone": (GONE, "stale", "baseline-gone"),
     "unmarked": (UNMARKED, "stale", "baseline-unmarked"),
@@ -426,42 +429,43 @@ def test_a_prune_leaves_what_was_not_collected(suite: Project) -> None:
     assert suite.baselines() == before
 
 
+def first_fix(result: pytest.RunResult) -> str:
+    return next(line for line in result.outlines if "fix: " in line).partition("fix: ")[2]
+
+
 def test_the_prune_that_is_advised_has_the_options_of_the_run(
     suite: Project, in_ci: Callable[[], None]
 ) -> None:
     """Typed as it stands, it deletes what the run has called gone."""
-    options = ["-o", "python_files=b*.py", "--instrcount-baseline-dir=kept"]
     suite.write(b1=SUITE)
-    suite.measure(*options, "--instrcount-update-baseline", ".")
+    suite.measure(*ELSEWHERE, "--instrcount-update-baseline", ".")
     suite.path.joinpath("b1.py").unlink()
     suite.write(b2=SUITE)
-    suite.measure(*options, "--instrcount-update-baseline", ".")
+    suite.measure(*ELSEWHERE, "--instrcount-update-baseline", ".")
     in_ci()
-    result = suite.measure(*options, "-k", "test", ".")
-    fix = next(line for line in result.outlines if "fix: " in line).partition("fix: ")[2]
-    command = shlex.split(fix.partition("    (")[0])
+    result = suite.measure(*ELSEWHERE, "-k", "test", ".")
+    command = shlex.split(first_fix(result).partition("    (")[0])
     assert command[:2] == ["pytest", "--instrcount-prune"]
     assert "-k" not in command
     suite.run(*command[1:])
-    assert suite.measure(*options, ".").ret == pytest.ExitCode.OK
+    assert suite.measure(*ELSEWHERE, ".").ret == pytest.ExitCode.OK
 
 
 def test_the_mend_of_a_damaged_baseline_has_the_options_of_the_run(
     suite: Project, in_ci: Callable[[], None]
 ) -> None:
     """It measures into the folder that the run reads."""
-    options = ["-o", "python_files=b*.py", "--instrcount-baseline-dir=kept"]
     suite.write(b1=SUITE)
-    suite.measure(*options, "--instrcount-update-baseline", ".")
+    suite.measure(*ELSEWHERE, "--instrcount-update-baseline", ".")
     path = next(suite.path.glob("kept/*/*/test_a-*.json"))
     path.write_text("{}")
-    result = suite.measure(*options, "b1.py")
-    fix = next(line for line in result.outlines if "fix: rm" in line).partition("fix: ")[2]
-    remove, update = (shlex.split(each) for each in fix.split(" && "))
+    result = suite.measure(*ELSEWHERE, "b1.py")
+    remove, update = (shlex.split(each) for each in first_fix(result).split(" && "))
+    assert remove[0] == "rm"
     Path(suite.path, remove[1]).unlink()
     suite.run(*update[1:])
     in_ci()
-    assert suite.measure(*options, "b1.py").ret == pytest.ExitCode.OK
+    assert suite.measure(*ELSEWHERE, "b1.py").ret == pytest.ExitCode.OK
 
 
 def test_a_run_that_is_ended_with_exit_code_0_fails_in_ci(

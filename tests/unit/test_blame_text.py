@@ -34,8 +34,14 @@ def tree(places: dict[str, Place] | None = None, /, **branches: tuple[int, int])
 def told(
     old: CallTree, new: CallTree, verdict: Verdict = Verdict.regressed, delta: int = 1
 ) -> list[str]:
+    return render_blame(blamed(old, new, verdict, delta), 80)
+
+
+def blamed(
+    old: CallTree, new: CallTree, verdict: Verdict = Verdict.regressed, delta: int = 1
+) -> TestResult:
     result = TestResult("t.py::t", verdict, 1010, 1000, Fraction(delta, 100), LIMIT)
-    return render_blame(replace(result, python=find_blame(old, new)), 80)
+    return replace(result, python=find_blame(old, new))
 
 
 def test_a_small_change_is_explained() -> None:
@@ -83,9 +89,7 @@ def test_calls_that_are_new_are_told_beside_the_code_about_them() -> None:
         "    calls b (20 a call), before never",
         "    calls a (20 a call), before never",
     ]
-    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
-    first = main_cause(replace(result, python=find_blame(old, new)))
-    assert first == ("f", "shop.py calls b (20 a call), before never")
+    assert main_cause(blamed(old, new)) == ("f", "shop.py calls b (20 a call), before never")
 
 
 def test_a_function_that_stands_between_now_is_new() -> None:
@@ -96,10 +100,8 @@ def test_a_function_that_stands_between_now_is_new() -> None:
         "  100 %  shop.py wrap",
         "    in its own code and the C functions it calls; new, 6 calls",
     ]
-    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
-    result = replace(result, python=find_blame(old, new))
-    assert main_cause(result) == ("wrap", "shop.py, new, 6 calls")
-    assert main_cause(result, exact=False) == ("wrap", "shop.py, new")
+    assert main_cause(blamed(old, new)) == ("wrap", "shop.py, new, 6 calls")
+    assert main_cause(blamed(old, new), exact=False) == ("wrap", "shop.py, new")
 
 
 def test_what_went_against_a_change_is_told() -> None:
@@ -156,8 +158,7 @@ def test_a_little_of_what_was_never_called_tells(before: int, called: int, line:
     old = tree(t=(10, 1), t__f=(500, 1), **({"t__f__g": (called, 1)} if before else {}))
     cost = called * (1 + before)
     new = tree(t=(10, 1), t__f=(1400, 1), t__f__g=(cost, 1 + before if before else 2))
-    result = TestResult("t.py::t", Verdict.regressed, 1010, 1000, Fraction(1, 100), LIMIT)
-    assert main_cause(replace(result, python=find_blame(old, new))) == ("f", f"shop.py{line}")
+    assert main_cause(blamed(old, new)) == ("f", f"shop.py{line}")
 
 
 def test_one_piece_of_source_is_shown(tmp_path: Path) -> None:
@@ -238,11 +239,7 @@ def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:
         "  16 %  shop.py:4 send",
         "    in its own code and the C functions it calls; 4 -> 8 calls",
     ]
-    result = TestResult("t.py::t", Verdict.regressed, 1780, 820, Fraction(1, 100), LIMIT)
-    assert main_cause(replace(result, python=find_blame(old, new))) == (
-        "send",
-        "shop.py:4, 4 -> 8 calls",
-    )
+    assert main_cause(blamed(old, new)) == ("send", "shop.py:4, 4 -> 8 calls")
 
 
 def test_calls_saved() -> None:
