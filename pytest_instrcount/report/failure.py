@@ -6,9 +6,10 @@ from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import ACCEPTABLE, TestResult
 from pytest_instrcount.gate.store.names import printable
-from pytest_instrcount.report.blame import main_cause, render_blame
+from pytest_instrcount.report.blame import render_blame
 from pytest_instrcount.report.c_functions import MOST_CAUSES
 from pytest_instrcount.report.causes import ways_out, what_became
+from pytest_instrcount.report.main_cause import main_cause
 from pytest_instrcount.report.moves import changed_packages
 from pytest_instrcount.report.waiting import waiting
 from pytest_instrcount.report.words import (

@@ -12,11 +12,11 @@ from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import measure
-from pytest_instrcount.report.blame import main_cause
 from pytest_instrcount.report.budgets import budget_cells, budget_word, render_budget_failure
 from pytest_instrcount.report.c_functions import change_by_c
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.history import Point
+from pytest_instrcount.report.main_cause import main_cause
 from pytest_instrcount.report.summary import run_notes
 from pytest_instrcount.report.trees import (
     chosen_trees,

@@ -27,11 +27,11 @@ from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import updating
 from pytest_instrcount.host.account.current import count, phase, timed
 from pytest_instrcount.report.accepted import missing_reason
-from pytest_instrcount.report.blame import shared_cause
 from pytest_instrcount.report.budgets import budget_word, render_budget_failure
 from pytest_instrcount.report.calls import explain_by_calls, render_calls_failure
 from pytest_instrcount.report.causes import render_other_environment
 from pytest_instrcount.report.failure import render_failure
+from pytest_instrcount.report.main_cause import shared_cause
 from pytest_instrcount.report.words import IR, UNIT_FACT
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.bundle import Bundler

@@ -17,7 +17,8 @@ from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.report.blame import main_cause, render_blame
+from pytest_instrcount.report.blame import render_blame
+from pytest_instrcount.report.main_cause import main_cause
 
 LIMIT = parse_limit("1%")
 
@@ -102,6 +103,16 @@ def test_a_function_that_stands_between_now_is_new() -> None:
     ]
     assert main_cause(blamed(old, new)) == ("wrap", "shop.py, new, 6 calls")
     assert main_cause(blamed(old, new), exact=False) == ("wrap", "shop.py, new")
+
+
+def test_a_function_that_stood_between_is_called_no_more() -> None:
+    """A decorator that was taken away: nothing in its caller's own code got cheaper."""
+    old = tree(t=(1000, 1), t__f=(500, 1), t__f__wrap=(300, 6), t__f__wrap__g=(60, 6))
+    new = tree(t=(1000, 1), t__f=(500, 1), t__f__g=(60, 6))
+    assert told(old, new, Verdict.improved, -16)[1:] == [
+        "  100 %  shop.py f",
+        "    calls wrap no more, before 6 a call",
+    ]
 
 
 def test_what_went_against_a_change_is_told() -> None:
@@ -218,6 +229,48 @@ def test_who_of_the_project_called_the_standard_library(tmp_path: Path) -> None:
         "    in its own code and the C functions it calls; 2 calls",
         "    called from shop.py:3 f (line 4)",
     ]
+    assert main_cause(blamed(old, new)) == ("raw_decode", "called from f shop.py:4")
+    # other tests call it from elsewhere
+    assert main_cause(blamed(old, new), exact=False) == ("raw_decode", "shop.py:1, its own code")
+
+
+def test_calls_have_the_name_that_source_has_for_them(tmp_path: Path) -> None:
+    """Of what is decorated a wrapper is called, or what makes and ends a manager of contexts."""
+    file = tmp_path / "shop.py"
+    file.write_text(
+        """def f():
+    with locked(1):
+        pay(2)
+
+@contextmanager
+def locked(n):
+    yield n
+
+@retry
+def pay(n):
+    return n
+
+def add(n):
+    return n
+"""
+    )
+    lines = {"f": 1, "locked": 5, "pay": 9, "add": 13}
+    places = {f"shop.py:{name}": (str(file), line) for name, line in lines.items()}
+    old = tree(t=(100, 1), t__f=(500, 1), t__f__helper=(90, 3), t__f__enter=(100, 3))
+    new = tree(places, t=(100, 1), t__f=(500, 1), t__f__helper=(180, 6), t__f__enter=(200, 6))
+    called = {"t__f__enter__next__locked": (400, 3), "t__f__wrapper__pay": (600, 4)}
+    called |= {"t__f__wrapper": (40, 4), "t__f__plus__add": (60, 5), "t__f__plus": (30, 5)}
+    twice = {name: (2 * ir, 2 * calls) for name, (ir, calls) in called.items()}
+    old = replace(old, nodes={**old.nodes, **tree(**called).nodes})
+    new = replace(new, nodes={**new.nodes, **tree(**twice).nodes})
+    assert told(old, new)[2:] == [
+        "    calls pay 4 -> 8 times (line 3)",
+        "      pay(2)",
+        "      ^^^^^^",
+        "    calls locked 3 -> 6 times (line 2)",
+        "    calls plus 5 -> 10 times",
+    ]
+    assert main_cause(blamed(old, new)) == ("f", "shop.py:1 calls pay 4 -> 8 times")
 
 
 def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:

@@ -223,14 +223,14 @@ def _move(tree: CallTree, new: CallTree) -> CallTree:
     for path in sorted(tree.inclusive):
         above, name = moved[path[:-1]], path[-1]
         place = (*above, name)
+        moved[path] = place
         row = tree.nodes.get(path, Row(0, 0))
         below = {child[-1] for child in tree.children.get(path, ())}
         if name in gone and above and _stand_below(new, above, below):
-            place, row = above, Row(row.ir, 0)
+            moved[path] = above
         elif place not in new.inclusive and (through := _between(new, above, name, fresh)):
-            place = (*through, name)
+            moved[path] = place = (*through, name)
             between[through] = max(between.get(through, 0), row.calls)
-        moved[path] = place
         add_row(nodes, place, row)
     for path, calls in between.items():
         add_row(nodes, path, Row(0, calls))

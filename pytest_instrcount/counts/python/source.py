@@ -82,10 +82,26 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
     node = _function(path, qualname, line)
     if node is None:
         return []
-    parts = callee.split(".")
-    name = parts[-2] if parts[-1] in ("__init__", "__new__") and len(parts) > 1 else parts[-1]
-    found = list(_calls(node, name)) or list(_mentions(node, name))
+    name = _written(callee)
+    found = list(_calls(node, name)) or list(_mentions(node, name)) or list(_managed(node, name))
     return [site for each in found if (site := _site(path, each)) is not None]
+
+
+def mentions(path: str, qualname: str, line: int, callee: str) -> bool:
+    """True if the source of the function has the name of that qualified name."""
+    node, name = _function(path, qualname, line), _written(callee)
+    return node is not None and any((*_calls(node, name), *_mentions(node, name)))
+
+
+def is_decorated(path: str, qualname: str, line: int) -> bool:
+    """True if callers may get something else than the function itself, as far as its source tells."""
+    return bool(getattr(_function(path, qualname, line), "decorator_list", ()))
+
+
+def _written(callee: str) -> str:
+    """How source calls a qualified name: by the class where instances are made, else by the last part."""
+    parts = callee.split(".")
+    return parts[-2] if parts[-1] in ("__init__", "__new__") and len(parts) > 1 else parts[-1]
 
 
 def is_resumed(path: str, qualname: str, line: int) -> bool:
@@ -113,12 +129,17 @@ def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def _mentions(node: ast.AST, name: str) -> Iterator[ast.expr]:
-    """Lines where it is passed on (``key=f``), read like a property, or called by ``with``."""
+    """Where it is passed on (``key=f``), or read like a property."""
+    for each in _within(node):
+        if isinstance(each, (ast.Name, ast.Attribute)) and _named(each, name):
+            yield each
+
+
+def _managed(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What statements manage that call a method without naming it."""
     for each in _within(node):
         if isinstance(each, (ast.With, ast.AsyncWith)) and name in _OF_WITH[type(each)]:
             yield from (item.context_expr for item in each.items)
-        if isinstance(each, (ast.Name, ast.Attribute)) and _named(each, name):
-            yield each
 
 
 def _named(node: ast.AST, name: str) -> bool:

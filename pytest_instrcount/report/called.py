@@ -1,0 +1,112 @@
+"""What a function calls more or less often than before, as its source says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
+from pytest_instrcount.counts.python.source import is_decorated, is_resumed, mentions
+from pytest_instrcount.counts.python.tree import CallTree
+from pytest_instrcount.report.c_functions import calls_text
+from pytest_instrcount.report.trees import place_of, split_name
+from pytest_instrcount.report.words import quotient
+
+#: What is to blame for less than this share of a change is not named behind others.
+WORTH_NAMING = Fraction(1, 20)
+# Calls are the cause of a change, and not the code about them, from this share of it on.
+_CALLS_TELL = Fraction(1, 4)
+# From this share on those of what was never called before, or is called no more.
+_NEW_CALLS_TELL = Fraction(1, 10)
+# So many frames may stand between a call and what is decorated.
+_DEEPEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Calls that a function makes more, or less, often than before; per call of the test."""
+
+    #: what the source names: where it is decorated, a wrapper is what was called
+    name: str
+    before: Fraction
+    after: Fraction
+    cost: Fraction
+    #: "calls" or "enters"
+    verb: str
+
+    def times(self) -> str:
+        """``20 -> 40 times``."""
+        before, after = quotient(self.before), quotient(self.after)
+        if not self.before and not self.after:
+            return "and goes on with it"  # it ran before the count began
+        if not self.before:
+            return f"({after} a call), before never"
+        if not self.after:
+            return f"no more, before {before} a call"
+        return f"{before} -> {after} times"
+
+
+def called(blame: PythonBlame, delta: PythonDelta, sign: int) -> list[Called]:
+    """The callees whose number of calls makes a part of the change that is worth naming, largest first."""
+    written = {each.name: _written(blame.new, delta.name, each.name) for each in delta.called}
+    # what a decorator calls besides, as often, is the same call in the source
+    also = {
+        (each.before, each.after): written[each.name]
+        for each in delta.called
+        if written[each.name] not in ("", each.name)
+    }
+    found: dict[str, Called] = {}
+    for each in delta.called:
+        name = written[each.name] or also.get((each.before, each.after), each.name)
+        verb = "enters" if name == each.name and is_entered(blame, name) else "calls"
+        cost = each.cost + (found[name].cost if name in found else 0)
+        found[name] = Called(name, each.before, each.after, cost, verb)
+    least = delta.self_delta * sign * WORTH_NAMING
+    most = [each for each in found.values() if each.cost * sign > least]
+    return sorted(most, key=lambda each: -each.cost * sign)
+
+
+def telling(blame: PythonBlame, delta: PythonDelta, sign: int) -> Called | None:
+    """The first of them, where they make a good part of the change: each costs its caller, too."""
+    every = called(blame, delta, sign)
+    new = [each for each in every if not (each.before and each.after)]
+    for found, least in ((every, _CALLS_TELL), (new, _NEW_CALLS_TELL)):
+        together = sum((each.cost for each in found), Fraction(0))
+        if found and together * sign >= delta.self_delta * sign * least:
+            return found[0]
+    return None
+
+
+def own_calls(blame: PythonBlame, delta: PythonDelta) -> str:
+    """``45 -> 60 entries``."""
+    unit = "entry" if is_entered(blame, delta.name) else "call"
+    return calls_text(delta.calls_before, delta.calls_after, unit)
+
+
+def is_entered(blame: PythonBlame, name: str) -> bool:
+    """True for a generator and a coroutine: to be resumed is one more entry of its frame."""
+    path, line = place_of(blame.new, name)
+    return is_resumed(path, split_name(name)[0], line)
+
+
+def _written(tree: CallTree, caller: str, callee: str) -> str:
+    """What the source of a caller names: the callee, or what that wraps, or manages; "" if neither."""
+    path, line = place_of(tree, caller)
+    here = path, split_name(caller)[0], line
+    if not path or mentions(*here, split_name(callee)[0]):
+        return callee
+    for each in _below(tree, caller, callee):
+        file, first = place_of(tree, each)
+        name = split_name(each)[0]
+        if is_decorated(file, name, first) and mentions(*here, name):
+            return each
+    return ""
+
+
+def _below(tree: CallTree, caller: str, callee: str) -> Iterator[str]:
+    """What a callee calls there, the nearest first."""
+    level = [path for path in tree.inclusive if path[-2:] == (caller, callee)]
+    for _ in range(_DEEPEST):
+        level = [child for path in level for child in tree.children.get(path, ())]
+        yield from (path[-1] for path in level)
