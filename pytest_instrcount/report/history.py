@@ -68,7 +68,8 @@ def read_histories(paths: Sequence[Path]) -> dict[Path, list[Point]]:
 def join_names(pasts: Sequence[Sequence[Each]], date_of: Callable[[Each], str]) -> list[Each]:
     """The past of a test that was renamed, from those of its names, the oldest name first.
 
-    A name can be another test's since then: of each, what was before the next one.
+    A name can be another test's before and afterwards, or this one's again: of each counts what is
+    younger than the first of the name before, up to the first of the next.
 
     >>> join_names([["2026-03-01", "2026-03-03"], ["2026-03-02"]], str)
     ['2026-03-01', '2026-03-02']
@@ -78,9 +79,12 @@ def join_names(pasts: Sequence[Sequence[Each]], date_of: Callable[[Each], str]) 
         return datetime.fromisoformat(date_of(each))
 
     joined: list[Each] = []
-    for past in reversed(pasts):
-        until = time_of(joined[0]) if joined else None
-        joined = [each for each in past if until is None or time_of(each) < until] + joined
+    begin = datetime.min
+    for past in pasts:
+        newer = [each for each in past if not joined or time_of(each) >= begin]
+        if newer:
+            begin = time_of(newer[0])
+            joined = [each for each in joined if time_of(each) < begin] + newer
     return joined[-_MOST_STEPS:]
 
 

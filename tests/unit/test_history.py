@@ -13,7 +13,7 @@ from pytest_instrcount.counts.measurement import per_call
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host import git
 from pytest_instrcount.report import history
-from pytest_instrcount.report.history import Point, read_histories
+from pytest_instrcount.report.history import Point, join_names, read_histories
 from tests.baselines import SAMPLE
 
 DATA = Path(__file__).parents[1] / "data" / "baselines"
@@ -257,3 +257,17 @@ def test_git_that_does_not_end(repository: Repository, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(repository.root))
     monkeypatch.setattr(git, "_SECONDS", 0.2)
     assert counts(repository.folder / "a.json") == []
+
+
+@pytest.mark.parametrize(
+    ("pasts", "joined"),
+    [
+        pytest.param([[1, 2, 5, 6], [3, 4], [1, 2, 5, 6]], [1, 2, 3, 4, 5, 6], id="A, B, A"),
+        pytest.param([[2, 3], [1, 4]], [2, 3, 4], id="another test's before"),
+        pytest.param([[1, 2, 9], [3]], [1, 2, 3], id="another test's afterwards"),
+        pytest.param([[1], [], [2]], [1, 2], id="a name that was never committed"),
+        pytest.param([[], []], [], id="nothing"),
+    ],
+)
+def test_names_of_one_test(pasts: list[list[int]], joined: list[int]) -> None:
+    assert join_names(pasts, "2026-03-0{}".format) == joined
