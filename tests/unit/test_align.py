@@ -101,6 +101,13 @@ def test_much_dearer_with_another_name() -> None:
     assert doings(find_blame(tree(old), tree(new))) == {"new": 12_900}
 
 
+def test_much_dearer_with_another_name_calls_the_same() -> None:
+    """It has one caller, and what it calls tells as much."""
+    old: Rows = {("t",): (9, 1), ("t", "old"): (400, 4), ("t", "old", "g"): (30, 8)}
+    new: Rows = {("t",): (9, 1), ("t", "new"): (5000, 4), ("t", "new", "g"): (30, 8)}
+    assert doings(find_blame(tree(old), tree(new))) == {"new": 4600}
+
+
 @pytest.mark.parametrize(
     "row", [pytest.param((70, 1), id="much dearer"), pytest.param((30, 2), id="called more often")]
 )

@@ -1,9 +1,9 @@
 """Two trees of one test in the same words: what was renamed, moved or merged in between. Pure.
 
 A function that is gone and one that is new are one function if they do the same in the same place: they
-have the same name in another file or class, or they are called as often, call the same functions, and
-either have all of several callers in common, or one and cost about as much. So a rename hides no cause
-behind "before never".
+have the same name in another file or class, or they have a caller in common, are called as often, and call
+the same functions; if there are none, they have several callers, or cost about as much. So a rename hides no
+cause behind "before never".
 """
 
 from __future__ import annotations
@@ -164,8 +164,6 @@ def _in_common(first: frozenset[str], second: frozenset[str]) -> Fraction:
 def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     """The similarity of two functions; 0 if they are unrelated."""
     same_body = _same_body(first, second)
-    if not same_body and known.calls != role.calls:
-        return _NOT
     # the same callers, or both are where a test begins
     here = _in_common(known.callers, role.callers) > 0
     called = _in_common(known.called, role.called)
@@ -173,10 +171,11 @@ def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     alike = called >= _ALIKE
     if same_body:
         return 3 + called + size if here or (known.called and alike) else _NOT
-    if not alike or not here:  # where all callers are the same ones, there are some
+    if not alike or not here or known.calls != role.calls:
         return _NOT
     everywhere = known.callers == role.callers and len(role.callers) > 1
-    return called + size if everywhere or size >= _ALIKE else _NOT
+    some = known.called & role.called
+    return called + size if everywhere or some or size >= _ALIKE else _NOT
 
 
 def _body(name: str) -> str:
