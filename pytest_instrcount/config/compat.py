@@ -6,6 +6,7 @@ elsewhere.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +31,26 @@ def ensure_request(item: pytest.Item) -> None:
     plain: Any = item
     if not plain._request:  # a plugin that runs a test again leaves it without one
         plain._initrequest()
+
+
+def once_more(item: pytest.Function) -> pytest.Function:
+    """The test once more, with all that plugins gave it: an instance of its own, and no fixture set up.
+
+    Public is only ``from_parent``, which knows nothing of what a test was given after it was made, and not
+    what else a class of tests wants.
+    """
+    new: Any = copy.copy(item)
+    for name, value in vars(item).items():
+        if type(value) in (dict, list, set):
+            setattr(new, name, copy.copy(value))
+    new.stash = new._store = pytest.Stash()
+    new.stash._storage.update(item.stash._storage)
+    if item.cls is not None:
+        vars(new).pop("_instance", None)
+        if hasattr(vars(new).get("_obj"), "__self__"):
+            del new._obj
+    new._initrequest()
+    return new  # type: ignore[no-any-return]
 
 
 def has_setups(session: pytest.Session) -> bool:

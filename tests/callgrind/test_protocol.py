@@ -93,6 +93,50 @@ def test_reports_are_those_of_pytest(project: pytest.Pytester, run: Callable[...
     assert after == before
 
 
+def test_what_plugins_do_to_a_test_is_measured(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """What they left at it is there in each repetition, and a body that they call twice is no repetition."""
+    project.makeconftest(
+        """
+        import pytest
+        SIZE = pytest.StashKey()
+        class Special(pytest.Function):
+            def __init__(self, *args, size, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.size = size
+        def pytest_pycollect_makeitem(collector, name, obj):
+            if name == "test_special":
+                return Special.from_parent(collector, name=name, size=600)
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.stash[SIZE] = getattr(item, "size", 600)
+        def pytest_runtest_call(item):
+            item.module.SIZE = item.stash.get(SIZE, 1)
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_pyfunc_call(pyfuncitem):
+            if pyfuncitem.name == "test_twice":
+                pyfuncitem.obj()
+        """
+    )
+    project.makepyfile(
+        """
+        import pytest
+        pytestmark = pytest.mark.instrcount
+        SIZE = 1
+        def test_stash(): assert sum(i * i for i in range(SIZE))
+        def test_special(): assert sum(i * i for i in range(SIZE))
+        def test_here(): assert sum(i * i for i in range(600))
+        def test_twice(): pass
+        """
+    )
+    result, tests = run("--instrcount-blame=off")
+    counts = {nodeid.partition("::")[2]: test["ir"] for nodeid, test in tests.items()}
+    assert counts.pop("test_twice") is None
+    assert max(counts.values()) < 1.01 * min(counts.values())
+    result.stdout.fnmatch_lines(["*called it 2 times in one run of the test*"])
+
+
 def test_ids_must_be_the_same_inside(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """An id that depends on the process is an error that names both."""
     project.makepyfile(

@@ -23,6 +23,61 @@ def test_a_nodeid_is_given_back(pytester: pytest.Pytester) -> None:
     assert item.nodeid == before
 
 
+def test_a_test_once_more(pytester: pytest.Pytester) -> None:
+    """It has what plugins and its own class gave it, and an instance and a stash of its own."""
+    pytester.makeconftest("""
+        import pytest
+        KEY = pytest.StashKey()
+        class Special(pytest.Function):
+            def __init__(self, *args, size, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.size = size
+        def pytest_pycollect_makeitem(collector, name, obj):
+            if name == "special":
+                return Special.from_parent(collector, name=name, size=3)
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.stash[KEY], item.seen = 1, []
+                if item.name == "test_wrapped":
+                    item.obj = print
+    """)
+    module = pytester.getmodulecol("""
+        import unittest
+        def special(): pass
+        def test_wrapped(): pass
+        class TestPlain:
+            def test_method(self): pass
+            @staticmethod
+            def test_static(): pass
+        class TestCase(unittest.TestCase):
+            def test_case(self): pass
+    """)
+    items: Any = [item for item in pytester.genitems([module]) if isinstance(item, pytest.Function)]
+    module.config.hook.pytest_collection_modifyitems(
+        session=module.session, config=module.config, items=items
+    )
+    assert [item.name for item in items] == [
+        "special",
+        "test_wrapped",
+        "test_method",
+        "test_static",
+        "test_case",
+    ]
+    for item in items:
+        new: Any = compat.once_more(item)
+        assert new.nodeid == item.nodeid
+        assert len(new.stash) == len(item.stash) == 1
+        new.stash[pytest.StashKey[int]()] = 2
+        new.seen.append(1)
+        assert (len(item.stash), item.seen) == (1, [])
+        assert new.size == 3 if item.name == "special" else new.obj.__name__ == item.obj.__name__
+        assert item.name != "test_wrapped" or new.obj is print
+        assert new.cls is item.cls
+        if item.cls is not None:
+            assert isinstance(new.instance, item.cls | type(None))
+            assert new.instance is None or new.instance is not item.instance
+
+
 def test_markers_are_unchecked_for_a_while(pytester: pytest.Pytester) -> None:
     with compat.unchecked_markers():
         assert pytest.mark.nobody_declared_this.name == "nobody_declared_this"

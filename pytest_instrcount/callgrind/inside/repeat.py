@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
-from pytest_instrcount.config.compat import fixture_info
+from pytest_instrcount.config.compat import fixture_info, once_more
 from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.first_call import FirstCall
@@ -26,6 +27,12 @@ from pytest_instrcount.fixtures.subtests import leave_unreported
 from pytest_instrcount.trace.own import transparent
 
 Phase = Literal["setup", "call", "teardown"]
+
+_CALLED_AGAIN = (
+    "a plugin or conftest called it {} times in one run of the test, and each would be taken for a "
+    "repetition: count one call with the instrcount fixture"
+)
+_NOT_NUMBERED = itertools.repeat(0)
 
 
 class RepetitionFailed(Exception):
@@ -57,6 +64,8 @@ class Repeater:
 
     def __init__(self, item: pytest.Function) -> None:
         self.item = item
+        # as it is before its first run, which leaves things at a test
+        self._before = once_more(item)
         steady_hypothesis(item.obj)
         parent: Any = item.parent
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
@@ -79,18 +88,21 @@ class Repeater:
     def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
         for _ in range(times):
             seed_random()
-            again = self._copy()
+            again = once_more(self._before)
             self._phase(again, "setup")
             leave_unreported(again)
-            with replaced_body(again, between(again.obj, before, after)):
+            calls = itertools.count()
+            with replaced_body(again, between(again.obj, before, after, calls)):
                 self._phase(again, "call")
+            if (number := next(calls)) > 1:
+                raise RepetitionFailed(_CALLED_AGAIN.format(number))
             self._phase(again, "teardown")
 
     def trace_phases(self, trace: Any, wish: Any) -> None:
         """All phases once, with fresh fixtures; what ``wish`` says is recorded by ``trace``."""
         repeat_here()
         seed_random()
-        again: Any = self._copy()
+        again = once_more(self._before)
         again.stash[TRACE] = trace
         with trace if wish.marked and "setup" in wish.phases else nullcontext():
             self._phase(again, "setup")
@@ -132,19 +144,6 @@ class Repeater:
                 values |= {name: callspec.params[name] for name in names if callspec}
         return values
 
-    def _copy(self) -> pytest.Function:
-        item: Any = self.item
-        again = type(item).from_parent(
-            item.parent,
-            name=item.name,
-            callspec=getattr(item, "callspec", None),
-            fixtureinfo=fixture_info(item),
-            originalname=item.originalname,
-        )
-        again.own_markers[:] = item.own_markers
-        again.keywords.update(item.keywords)
-        return again  # type: ignore[no-any-return]
-
 
 def first_call_of(item: pytest.Function) -> FirstCall:
     """What a test has at hand in each repetition: its globals, and fixtures that are not made anew."""
@@ -167,8 +166,16 @@ def noting_first(item: pytest.Function, counter: CallCounter, *, counted: bool) 
     first.is_made()
 
 
-def between(function: Callable[..., Any], before: Request, after: Request) -> Callable[..., Any]:
-    """The function with the two requests right before and right after its own code."""
+def between(
+    function: Callable[..., Any],
+    before: Request,
+    after: Request,
+    calls: Iterator[int] = _NOT_NUMBERED,
+) -> Callable[..., Any]:
+    """The function with the two requests right before and right after its own code.
+
+    From ``calls`` one is taken for each.
+    """
     if inspect.iscoroutinefunction(function):
         # a trace is to go on where the event loop resumes it
         @functools.wraps(function)
@@ -180,6 +187,7 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
             before()
             await function(*args, **kwargs)
             after()
+            next(calls)
             note_left(pending)
 
         return counted_coroutine
@@ -190,5 +198,6 @@ def between(function: Callable[..., Any], before: Request, after: Request) -> Ca
         before()
         function(*args, **kwargs)
         after()
+        next(calls)
 
     return counted
