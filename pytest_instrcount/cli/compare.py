@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -68,13 +69,13 @@ def compare_paths(
 
     Raises InstrcountError "compare-mixed", "compare-nothing", and as `read_folder` or `load_report`.
     """
-    if old.is_dir() is not new.is_dir():
+    if os.path.isdir(old) is not os.path.isdir(new):
         raise InstrcountError(
             "compare-mixed",
             f"{shown_path(old)} and {shown_path(new)} are not of one kind",
             "python -m pytest_instrcount compare DIR DIR, or REPORT REPORT",
         )
-    if old.is_dir():
+    if os.path.isdir(old):
         compared = _compare_folders(list(read_folder(old)), list(read_folder(new)), limit)
     else:
         compared = _compare_reports(load_report(old), load_report(new), limit)

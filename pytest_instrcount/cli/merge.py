@@ -43,7 +43,7 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
     Exit code 1: the merged report holds failures, or lacks a shard. Raises InstrcountError, and
     then nothing is written.
     """
-    folders = [path.is_dir() for path in inputs]
+    folders = [os.path.isdir(path) for path in inputs]
     if all(folders):
         return _merge_folders(out, inputs), 0
     if any(folders):

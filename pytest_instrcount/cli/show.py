@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable
 from fractions import Fraction
@@ -35,9 +36,9 @@ def baseline_folder(given: Path | None) -> Path:
     """
     here = Path.cwd()
     for folder in (here, *here.parents) if given is None else ():
-        if (folder / FOLDER).is_dir():
+        if os.path.isdir(folder / FOLDER):
             return folder / FOLDER
-    if given is None or not given.is_dir():
+    if given is None or not os.path.isdir(given):
         raise InstrcountError(
             "no-baselines",
             f"there is no folder {shown_path(given or Path(FOLDER))}, here or above",

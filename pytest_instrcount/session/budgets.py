@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -249,7 +250,7 @@ class Budgets:
 
     def _select_both(self, nodeid: str, name: str) -> list[str]:
         file, colons, _ = name.partition("::")
-        if colons and (self._rootpath / file).is_file():
+        if colons and os.path.isfile(self._rootpath / file):
             return [nodeid, name]
         names = (each.partition("[")[0].rpartition("::")[2] for each in (nodeid, name))
         return ["-k", " or ".join(names)]

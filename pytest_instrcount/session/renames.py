@@ -6,6 +6,7 @@ import functools
 import hashlib
 import inspect
 import itertools
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -143,7 +144,7 @@ def find_renames(store: Store, selection: Selection, bodies: Mapping[str, str]) 
     Where more than one test or baseline fits there is no telling. ``bodies``: of all tests that are
     measured. Baselines that cannot be read are left alone.
     """
-    new = {nodeid for nodeid in bodies if not store.path(nodeid).exists()}
+    new = {nodeid for nodeid in bodies if not os.path.exists(store.path(nodeid))}
     if not new or not selection.knows_all():
         return {}
     gone = dict(_gone(store, selection, bodies))

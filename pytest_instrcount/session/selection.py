@@ -157,13 +157,13 @@ class Selection:
         if not self._is_stale(nodeid, known):
             return None
         file = nodeid.partition("::")[0]
-        if file not in self._files and (self._config.rootpath / file).exists():
+        if file not in self._files and os.path.exists(self._config.rootpath / file):
             return Cause.uncollected
         return Cause.unmarked if nodeid in self._collected else Cause.gone
 
     def _is_stale(self, nodeid: str, known: set[str]) -> bool:
         file = nodeid.partition("::")[0]
-        if not (self._config.rootpath / file).exists():
+        if not os.path.exists(self._config.rootpath / file):
             return True
         if self._partial_arguments() or self._by_last_failure():
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -123,7 +124,7 @@ def _why_uncounted(
 
 def _note_dropped(findings: Findings, selection: Selection) -> None:
     path = findings.rulings.store.path
-    if dropped := [nodeid for nodeid in sorted(selection.dropped) if path(nodeid).exists()]:
+    if dropped := [nodeid for nodeid in sorted(selection.dropped) if os.path.exists(path(nodeid))]:
         tests = several(len(dropped), "test")
         findings.note(
             f"a plugin or conftest took {tests} with a baseline out of the run: {named(dropped)}"

@@ -304,6 +304,31 @@ def test_files_that_are_no_baselines_are_named(project: Project, how: str, slug:
     result.stdout.fnmatch_lines(["instrcount: 4 unchanged, 1 failed"])
 
 
+@pytest.mark.parametrize("whose", ["ours", "another"])
+def test_a_folder_that_may_not_be_entered(project: Project, whose: str) -> None:
+    """Each test is an error; another environment's is as if it were not there."""
+    project.write(SUITE)
+    project.update()
+    [folder] = {path.parents[1] for path in project.baselines().values()}
+    if whose == "another":
+        folder = folder.rename(folder.with_name("cp300-linux-x86_64"))
+    project.pytester.makeconftest(  # root may enter all
+        f"""
+        import os
+        stat = os.stat
+        def denied(path, *args, **kwargs):
+            if isinstance(path, (str, os.PathLike)) and {f"{folder}/"!r} in os.fspath(path):
+                raise PermissionError(13, "Permission denied", os.fspath(path))
+            return stat(path, *args, **kwargs)
+        os.stat = denied
+        """
+    )
+    result = project.measure("test_it.py")
+    assert "INTERNALERROR" not in f"{result.stdout}{result.stderr}"
+    denied = {"errors": 5} if whose == "ours" else {}
+    result.assert_outcomes(passed=5, **denied)
+
+
 def make_older(project: Project) -> None:
     """As an older release has left them."""
     for path in project.baselines().values():
@@ -335,7 +360,9 @@ def test_baselines_of_an_older_format_are_refused_once(
     assert "INTERNALERROR" not in text
     lines = text[text.index("instrcount: the baselines in ") :].splitlines()
     assert lines[0].endswith("(schema 5, this release reads 6) [baseline-older]")
-    assert lines[1] == "  fix: pytest --instrcount-update-baseline    (measures all of them again)"
+    options = "".join(f" {each}" for each in args if "backend" in each)
+    command = f"pytest --instrcount-update-baseline{options}"
+    assert lines[1] == f"  fix: {command}    (measures all of them again)"
 
 
 @pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])

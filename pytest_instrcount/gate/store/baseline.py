@@ -245,7 +245,7 @@ class Store:
         return tuple(
             key
             for key in keys
-            if key != self.folder.name and self.root.joinpath(key, place).is_file()
+            if key != self.folder.name and os.path.isfile(self.root / key / place)
         )
 
     def mark_profiles(self, put: Put = replace_file) -> None:

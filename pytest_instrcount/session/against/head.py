@@ -260,7 +260,7 @@ class Head:
     def _is_stored(self, nodeid: str) -> bool:
         store = self._rulings.store
         calls = CallStore(store)
-        return store.path(nodeid).exists() or calls.path(nodeid).exists()
+        return os.path.exists(store.path(nodeid)) or os.path.exists(calls.path(nodeid))
 
     def _say_what_is_missing(self) -> None:
         results = self._rulings.results
