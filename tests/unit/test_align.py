@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path as File
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,6 +137,65 @@ def test_a_function_in_between() -> None:
     assert doings(find_blame(tree(direct), tree(through))) == {"g": 60, "retry": 9}
     dearer = tree({**direct, ("t", "f", "g"): (200, 3)})
     assert doings(find_blame(tree(through), dearer)) == {"g": 40, "f": -9}
+
+
+def grammar(layers: int, leaf: int) -> CallTree:
+    """Elements that call each other by way of one function, in so many layers; a leaf costs as much."""
+    found: Rows = {("t",): (9, 1)}
+
+    def run(above: tuple[str, ...], kind: str, inner: Sequence[Any], calls: int) -> None:
+        place = (*above, "run", kind)
+        for path, ir in ((place[:-1], 20), (place, {"wrap": 30, "seq": 200, "leaf": leaf}[kind])):
+            before = found.get(path, (0, 0))
+            found[path] = before[0] + ir * calls, before[1] + calls
+        for below in inner:
+            run(place, below[0], below[1], calls)
+
+    whole: Any = ("seq", [("wrap", [("leaf", [])]), ("leaf", []), ("leaf", [])])
+    for _ in range(layers):
+        whole = ("wrap", [whole])
+    run(("t",), whole[0], whole[1], 1)
+    return tree(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [pytest.param(1, 2, id="one more"), pytest.param(2, 1, id="one less")]
+)
+def test_a_layer_of_a_recursion(before: int, after: int) -> None:
+    """What stands below it is still itself, and who calls it calls it more, or less, often."""
+    blame = find_blame(grammar(before, 1000), grammar(after, 1500))
+    assert doings(blame) == {"leaf": 1500, "run": 50 * (after - before)}
+    [run] = [each for each in blame.functions if each.name == "run"]
+    [wrap] = run.called
+    assert wrap.name == "wrap"
+    assert [wrap.before, wrap.after] == [before + 1, after + 1]
+    assert [run.calls_before, run.calls_after] == [before + 5, after + 5]
+
+
+def test_what_is_still_defined_has_no_other_name(tmp_path: File) -> None:
+    """Its caller calls another function now."""
+    file = tmp_path / "shop.py"
+    file.write_text("def t(): careful()\ndef careful(): pass\ndef fast(): pass\n")
+    old: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "shop.py:fast"): (400, 4)}
+    new: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "shop.py:careful"): (500, 4)}
+    assert doings(find_blame(tree(old), tree(new))) == {"shop.py:careful": 100}
+    places = replace(tree(new), places={"shop.py:t": (str(file), 1)})
+    assert doings(find_blame(tree(old), places)) == {"shop.py:t": 100}
+
+
+@pytest.mark.parametrize("inner", ["<genexpr>", "<lambda>.<locals>.<lambda>"])
+def test_what_is_within_a_renamed_function_is_renamed(inner: str) -> None:
+    """However much dearer it is."""
+
+    def render(cls: str, ir: int) -> Rows:
+        outer, _, last = f"{cls}.render.<locals>.{inner}".rpartition(".<locals>.")
+        path = tuple(dict.fromkeys([f"{cls}.render", outer, f"{outer}.<locals>.{last}"]))
+        above: Rows = {("t", *path[:n]): (50, 1) for n in range(len(path))}
+        return {**above, ("t", *path): (ir, 102)}
+
+    blame = find_blame(tree(render("Plain", 900)), tree(render("Padded", 5000)))
+    assert doings(blame) == {f"Padded.render.<locals>.{inner}": 4100}
+    assert blame.functions[0].renamed == (f"Plain.render.<locals>.{inner}",)
 
 
 @given(trees, trees)

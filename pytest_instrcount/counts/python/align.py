@@ -1,24 +1,27 @@
-"""Two trees of one test in the same words: what was renamed, moved or merged in between. Pure.
+"""Two trees of one test in the same words: what was renamed, moved or merged in between.
 
 A function that is gone and one that is new are one function if they do the same in the same place: they
 have the same name in another file or class, or they have a caller in common, are called as often, and call
-the same functions; if there are none, they have several callers, or cost about as much. So a rename hides no
-cause behind "before never".
+the same functions; if there are none, they have several callers, or cost about as much. What
+is still in its source was not renamed. So a rename hides no cause behind "before never".
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pytest_instrcount.counts.profile import Row, add_row
+from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.moved import move
+from pytest_instrcount.counts.python.source import first_line
 from pytest_instrcount.counts.python.tree import CallTree, Path
 
 #: Names that say nothing of what a function does; with them go all in angle brackets.
 _COMMON = frozenset(
     {"__call__", "__enter__", "__exit__", "__init__", "__new__", "inner", "wrapper"}
 )
+_WITHIN = ".<locals>."
 #: So many are looked at on each side, those that cost most.
 _MOST = 200
 #: The least share of what both call, and of what the dearer one costs, that two must have in common.
@@ -33,6 +36,8 @@ class Aligned:
     tree: CallTree
     #: name in the new tree -> names that it had in the old one
     renamed: Mapping[str, tuple[str, ...]]
+    #: what stands between others now: path -> calls that it has in the tree, of no cost
+    between: Mapping[Path, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +59,42 @@ def align(old: CallTree, new: CallTree) -> Aligned:
     >>> aligned.tree.nodes[("t", "b.py:f")], aligned.renamed
     (Row(ir=70, calls=2), {'b.py:f': ('a.py:f',)})
     """
-    here = {path[-1] for path in new.inclusive}
-    if all(path[-1] in here for path in old.inclusive):
-        return Aligned(_move(old, new), {})
-    names: dict[str, str] = {}
     before, after = _roles(old), _roles(new)
-    # who was renamed is known as a caller, and as called, from then on
-    while found := dict(_pairs(_renamed_roles(before, names), after)):
-        names |= found
-    names |= _merged(before, after, names)
+    names: dict[str, str] = {}
+    if after.keys() - before.keys():
+        kept = _still_defined(before.keys() - after.keys(), new)
+        # who was renamed is known as a caller, and as called, from then on
+        while found := dict(_pairs(_renamed_roles(before, names), after, kept)):
+            names |= found
+            names |= _inner(before.keys(), after.keys(), names)
+        names |= _merged(before, after, names, kept)
     renamed: dict[str, tuple[str, ...]] = {}
     for gone, fresh in sorted(names.items()):
         renamed[fresh] = (*renamed.get(fresh, ()), gone)
-    return Aligned(_move(_rename(old, names), new), renamed)
+    moved = move(_rename(old, names), new)
+    return Aligned(moved.tree, renamed, moved.between)
+
+
+def _still_defined(names: Set[str], new: CallTree) -> Set[str]:
+    """Those that are in their source as before, and only not called."""
+    paths = {name.rpartition(":")[0]: path for name, (path, _) in new.places.items()}
+    found = set()
+    for name in names:
+        file, _, qualname = name.rpartition(":")
+        if file in paths and first_line(paths[file], qualname):
+            found.add(name)
+    return found
+
+
+def _inner(before: Set[str], after: Set[str], names: Mapping[str, str]) -> dict[str, str]:
+    """Functions within those that were renamed."""
+    found: dict[str, str] = {}
+    for name in sorted(before - after - names.keys(), key=len):
+        outer, _, rest = name.rpartition(_WITHIN)
+        new = f"{found.get(outer, names.get(outer))}{_WITHIN}{rest}"
+        if new in after - before:
+            found[name] = new
+    return found
 
 
 def _roles(tree: CallTree) -> dict[str, _Role]:
@@ -98,11 +126,13 @@ def _renamed_roles(roles: Mapping[str, _Role], names: Mapping[str, str]) -> dict
     }
 
 
-def _pairs(old: Mapping[str, _Role], new: Mapping[str, _Role]) -> Iterator[tuple[str, str]]:
+def _pairs(
+    old: Mapping[str, _Role], new: Mapping[str, _Role], kept: Set[str]
+) -> Iterator[tuple[str, str]]:
     """Gone and new, where they are one; the most alike first."""
     # what is called that is gone or new itself says nothing: it may be one function, too
     both = old.keys() & new.keys()
-    gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both, old)}
+    gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both - kept, old)}
     fresh = {name: _of(new[name], both) for name in _dearest(new.keys() - both, new)}
     alike = (
         (-_likeness(first, known, second, role), first, second)
@@ -116,12 +146,15 @@ def _pairs(old: Mapping[str, _Role], new: Mapping[str, _Role]) -> Iterator[tuple
 
 
 def _merged(
-    old: Mapping[str, _Role], new: Mapping[str, _Role], names: Mapping[str, str]
+    old: Mapping[str, _Role],
+    new: Mapping[str, _Role],
+    names: Mapping[str, str],
+    kept: Set[str],
 ) -> dict[str, str]:
     """Functions that are still missing, each with the one that now does its work: two or more were merged."""
     found: dict[str, str] = {}
     now = _renamed_roles(old, names)
-    left = _dearest(now.keys() - new.keys(), now)
+    left = _dearest(now.keys() - new.keys() - kept, now)
     known = {fresh: old[gone].inclusive for gone, fresh in names.items()}
     fresh = known.keys() | (new.keys() - old.keys())
     for name in _dearest(fresh, new):
@@ -203,38 +236,3 @@ def _rename(tree: CallTree, names: Mapping[str, str]) -> CallTree:
         calls = max(before.calls, row.calls if called else 0)
         nodes[place] = Row(before.ir + row.ir, calls)
     return CallTree(tree.how, tree.counted, nodes)
-
-
-def _between(new: CallTree, above: Path, name: str, fresh: Collection[str]) -> Path:
-    """The one new function below ``above`` that calls ``name``; () if there is none, or several."""
-    found = [each for each in new.children.get(above, ()) if each[-1] in fresh]
-    found = [each for each in found if (*each, name) in new.inclusive]
-    return found[0] if len(found) == 1 else ()
-
-
-def _move(tree: CallTree, new: CallTree) -> CallTree:
-    """Put branches below functions that stand between now, and above those that are gone."""
-    gone = tree.functions().keys() - new.functions().keys()
-    fresh = new.functions().keys() - tree.functions().keys()
-    moved: dict[Path, Path] = {(): ()}
-    nodes: dict[Path, Row] = {}
-    between: dict[Path, int] = {}
-    for path in sorted(tree.inclusive):
-        above, name = moved[path[:-1]], path[-1]
-        place = (*above, name)
-        moved[path] = place
-        row = tree.nodes.get(path, Row(0, 0))
-        below = {child[-1] for child in tree.children.get(path, ())}
-        if name in gone and above and _stand_below(new, above, below):
-            moved[path] = above
-        elif place not in new.inclusive and (through := _between(new, above, name, fresh)):
-            moved[path] = place = (*through, name)
-            between[through] = max(between.get(through, 0), row.calls)
-        add_row(nodes, place, row)
-    for path, calls in between.items():
-        add_row(nodes, path, Row(0, calls))
-    return tree if nodes.keys() == tree.nodes.keys() else CallTree(tree.how, tree.counted, nodes)
-
-
-def _stand_below(new: CallTree, above: Path, names: Collection[str]) -> bool:
-    return any((*above, name) in new.inclusive for name in names)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pytest_instrcount.counts.python.align import align
+from pytest_instrcount.counts.python.align import Aligned, align
 from pytest_instrcount.counts.python.tree import CallTree, FunctionCost, Path
 
 _NO_COST = FunctionCost(0, 0, 0)
@@ -107,25 +107,21 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     [('f', 52), ('g', 0)]
     """
     aligned, there = align(old, new.fold()), {*old.functions()}
-    old, new = aligned.tree, new.fold(aligned.tree.inclusive)
-    self_delta: dict[str, Fraction] = {}
-    more: dict[str, dict[str, list[Fraction]]] = {}
-    before, after = _Side(old), _Side(new)
-    top = sorted({*old.children.get((), ()), *new.children.get((), ())})
-    pending = list(top)
+    doings = _Doings(aligned, new.fold(aligned.tree.inclusive), there)
+    before, after = doings.before, doings.after
+    pending = sorted({*before.below(()), *after.below(())})
     while pending:
         path = pending.pop()
-        name, ratio = path[-1], _ratio(before.calls(path), after.calls(path))
-        _add(self_delta, name, after.own(path) - ratio * before.own(path))
-        below = {*old.children.get(path, ()), *new.children.get(path, ())}
-        for child in sorted(below):
+        ratio = _ratio(before.calls(path), after.calls(path))
+        doings.add_own(path, after.own(path) - ratio * before.own(path))
+        for child in sorted({*before.below(path), *after.below(path)}):
             was, now = before.calls(child), after.calls(child)
             grown = after.inclusive(child) - ratio * before.inclusive(child)
-            known = path in old.inclusive and child in old.inclusive
+            known = path in before and child in before
             # new, gone, or never called as far as is known: all of it is the caller's doing
             cost = grown
             # what ran before the count began is called no times on both sides
-            if known and child in new.inclusive and bool(was) == bool(now):
+            if known and child in after and bool(was) == bool(now):
                 average = (_ratio(was, now) - ratio) * before.inclusive(child)
                 # So it is if calls that were added (or left out) are just cheaper than those that
                 # there were: at their average cost the one would do more than there is, and the
@@ -136,63 +132,109 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
                 ):
                     cost = average
                     pending.append(child)
-            if cost:
-                _add(self_delta, name, cost)
-                told = more.setdefault(name, {}).setdefault(child[-1], [Fraction(0)] * 3)
-                told[0] += was
-                told[1] += now
-                told[2] += cost
+            doings.add_calls(path, child, cost)
     return PythonBlame(
         new.how,
         new.unit,
         before.total,
         after.total,
-        _deltas(self_delta, more, before, after, aligned.renamed, there),
-        old,
-        new,
+        doings.deltas(),
+        before.tree,
+        after.tree,
     )
 
 
-def _deltas(
-    self_delta: Mapping[str, Fraction],
-    more: Mapping[str, Mapping[str, list[Fraction]]],
-    before: _Side,
-    after: _Side,
-    renamed: Mapping[str, tuple[str, ...]],
-    there: Collection[str],
-) -> tuple[PythonDelta, ...]:
-    found = []
-    for name in self_delta.keys() | before.functions.keys() | after.functions.keys():
-        old, new = before.functions.get(name, _NO_COST), after.functions.get(name, _NO_COST)
-        called = [CalledMore(each, *numbers) for each, numbers in more.get(name, {}).items()]
-        # what stands between two others now has their calls in the aligned tree, and had none
-        calls_before = old.calls if name in there or name in renamed else 0
-        delta = PythonDelta(
-            name=name,
-            self_delta=self_delta.get(name, Fraction(0)),
-            own=after.per_call(new.own) - before.per_call(old.own),
-            inclusive=after.per_call(new.inclusive) - before.per_call(old.inclusive),
-            calls_before=before.per_call(calls_before),
-            calls_after=after.per_call(new.calls),
-            called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
-            renamed=renamed.get(name, ()),
+class _Doings:
+    """What each function does to a count, added up over all paths."""
+
+    def __init__(self, aligned: Aligned, new: CallTree, there: Collection[str]) -> None:
+        self.before = _Side(aligned.tree)
+        self.after = _Side(new)
+        self._renamed = aligned.renamed
+        self._inserted = aligned.between
+        #: what stands between two others now and is not new -> what the first of these calls of it
+        self._between: dict[Path, Path] = {}
+        for path in sorted(aligned.between):
+            if path[-1] in there or path[-1] in aligned.renamed:
+                self._between[path] = self._between.get(path[:-1], path)
+        self._self_delta: dict[str, Fraction] = {}
+        #: caller -> callee -> cost of calls, and on which paths
+        self._called: dict[str, dict[str, tuple[Fraction, frozenset[Path]]]] = {}
+
+    def add_own(self, path: Path, cost: Fraction) -> None:
+        """The code of a function; if that only stands between now, its caller calls it."""
+        if path in self._between:
+            self.add_calls(path[:-1], path, cost)
+        else:
+            self._add(path[-1], cost)
+
+    def add_calls(self, path: Path, child: Path, cost: Fraction) -> None:
+        """Calls that are made more, or less, often than before."""
+        if cost:
+            child = self._between.get(path, self._between.get(child, child))
+            *_, caller, callee = child
+            self._add(caller, cost)
+            called = self._called.setdefault(caller, {})
+            known, paths = called.get(callee, (_NOTHING, frozenset()))
+            called[callee] = known + cost, paths | {child}
+
+    def _add(self, name: str, cost: Fraction) -> None:
+        self._self_delta[name] = self._self_delta.get(name, _NOTHING) + cost
+
+    def deltas(self) -> tuple[PythonDelta, ...]:
+        """All functions that differ, in the order of `PythonBlame.functions`."""
+        edges: dict[Path, set[Path]] = {}
+        inserted: dict[str, int] = {}
+        for path in (*self.before.tree.inclusive, *self.after.tree.inclusive):
+            edges.setdefault(path[-2:], set()).add(path)
+        for path, calls in self._inserted.items():
+            inserted[path[-1]] = inserted.get(path[-1], 0) + calls
+        old, new = self.before.functions, self.after.functions
+        found = []
+        for name in self._self_delta.keys() | old.keys() | new.keys():
+            was, now = old.get(name, _NO_COST), new.get(name, _NO_COST)
+            called = [
+                self._called_more(callee, cost, paths, edges[name, callee])
+                for callee, (cost, paths) in self._called.get(name, {}).items()
+            ]
+            delta = PythonDelta(
+                name=name,
+                self_delta=self._self_delta.get(name, _NOTHING),
+                own=self.after.per_call(now.own) - self.before.per_call(was.own),
+                inclusive=self.after.per_call(now.inclusive) - self.before.per_call(was.inclusive),
+                calls_before=self.before.per_call(was.calls - inserted.get(name, 0)),
+                calls_after=self.after.per_call(now.calls),
+                called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
+                renamed=self._renamed.get(name, ()),
+            )
+            differs = delta.self_delta or delta.own or delta.inclusive or delta.renamed
+            if differs or delta.calls_before != delta.calls_after:
+                found.append(delta)
+        change = self.after.total - self.before.total
+        # what got cheaper does not stand first where the whole got dearer
+        return tuple(
+            sorted(
+                found,
+                key=lambda each: (
+                    each.self_delta * change <= 0,
+                    each.inclusive * change < 0,
+                    -abs(each.self_delta),
+                    each.name,
+                ),
+            )
         )
-        differs = delta.self_delta or delta.own or delta.inclusive or delta.renamed
-        if differs or delta.calls_before != delta.calls_after:
-            found.append(delta)
-    change = after.total - before.total
-    # what got cheaper does not stand first where the whole got dearer
-    return tuple(
-        sorted(
-            found,
-            key=lambda each: (
-                each.self_delta * change <= 0,
-                each.inclusive * change < 0,
-                -abs(each.self_delta),
-                each.name,
-            ),
-        )
-    )
+
+    def _called_more(
+        self, callee: str, cost: Fraction, paths: Collection[Path], everywhere: Collection[Path]
+    ) -> CalledMore:
+        """Calls on the paths where they cost more or less; or on all, if there were, or are, others."""
+        for each in (paths, everywhere):
+            inserted = sum(self._inserted.get(path, 0) for path in each)
+            before = sum(map(self.before.calls, each), _NOTHING) - self.before.per_call(inserted)
+            after = sum(map(self.after.calls, each), _NOTHING)
+            if before and after:
+                break
+        return CalledMore(callee, before, after, cost)
 
 
 class _Side:
@@ -202,9 +244,15 @@ class _Side:
         self.tree = tree
         self.functions = tree.functions()
 
+    def __contains__(self, path: Path) -> bool:
+        return path in self.tree.inclusive
+
     @property
     def total(self) -> Fraction:
         return self.per_call(self.tree.total)
+
+    def below(self, path: Path) -> Sequence[Path]:
+        return self.tree.children.get(path, ())
 
     def per_call(self, number: int) -> Fraction:
         return Fraction(number, self.tree.counted)
@@ -224,7 +272,3 @@ class _Side:
 def _ratio(before: Fraction, after: Fraction) -> Fraction:
     """The ratio of calls; 1 if it cannot be known."""
     return after / before if before and after else Fraction(1)
-
-
-def _add(sums: dict[str, Fraction], name: str, number: Fraction) -> None:
-    sums[name] = sums.get(name, Fraction(0)) + number
