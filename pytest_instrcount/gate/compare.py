@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -166,7 +167,7 @@ def compare(
         old=old,
         new=measurement,
         gated=gate_counts(old, measurement),
-        packages_changed=() if old.lost else differing(old.packages, measurement.packages),
+        packages_changed=() if old.lost else other_packages(old, measurement),
         function_deltas=() if old.lost else function_deltas(old, measurement),
         releases=releases,
         work=(
@@ -193,6 +194,17 @@ def differing(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Differenc
         for key in sorted(old.keys() | new.keys())
         if key not in old or key not in new or old[key] != new[key]
     )
+
+
+def other_packages(
+    old: Baseline | Measurement, new: Baseline | Measurement
+) -> tuple[Difference, ...]:
+    """Distributions of other versions, whatever letters and marks a release writes its name in."""
+
+    def standard(packages: Mapping[str, str]) -> dict[str, str]:
+        return {re.sub("[-_.]+", "-", name).lower(): packages[name] for name in packages}
+
+    return differing(standard(old.packages), standard(new.packages))
 
 
 def differing_facts(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Difference, ...]:

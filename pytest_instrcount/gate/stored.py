@@ -16,6 +16,7 @@ from pytest_instrcount.gate.compare import (
     differing_facts,
     function_deltas,
     gate_layouts,
+    other_packages,
     way_of,
 )
 from pytest_instrcount.gate.gate import Verdict, judge_counts
@@ -44,7 +45,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
         tree=old.python,
         differences=differences,
         cause=cause_of(differences) if differences else None,
-        packages_changed=() if lost else differing(old.packages, new.packages),
+        packages_changed=() if lost else other_packages(old, new),
     )
     if known is not None:
         result = with_layouts(result, known, old.calls)

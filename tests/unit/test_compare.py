@@ -92,10 +92,11 @@ def test_no_facts_are_the_same_facts() -> None:
 
 def test_packages_explain_and_never_prevent() -> None:
     """Versions that differ ride on the delta."""
-    old = measurement(packages={"attrs": "23.1", "gone": "1", "same": "1"})
-    new = measurement(packages={"attrs": "23.2", "come": "2", "same": "1"})
+    old = measurement(packages={"attrs": "23.1", "Babel": "2.14", "gone": "1", "the_same": "1"})
+    new = measurement(packages={"attrs": "23.2", "babel": "2.16", "come": "2", "The-Same": "1"})
     assert delta(old, new).packages_changed == (
         ("attrs", "23.1", "23.2"),
+        ("babel", "2.14", "2.16"),
         ("come", "(none)", "2"),
         ("gone", "1", "(none)"),
     )
