@@ -134,12 +134,12 @@ def _origin_lines(blame: PythonBlame, delta: PythonDelta, path: str, width: int)
 
 
 def _project_lines(blame: PythonBlame, delta: PythonDelta) -> Iterator[str]:
-    """Who of the project calls a function, or, where nobody does, what an event loop runs of it."""
+    """Who of the project calls a function, or, where nobody does, what that runs of it."""
     caller, line, site = project_caller(blame, delta)
     if caller:
         yield f"called from {shown_name(caller, line)}{f' (line {site})' if site else ''}"
         return
-    for each, line in run_by(blame, delta) if ran_before(delta) else ():
+    for each, line in run_by(blame, delta) if is_outermost(blame, delta) else ():
         yield f"which runs {shown_name(each.name, line)}: {own_calls(blame, each)}"
 
 
@@ -157,13 +157,13 @@ def project_caller(blame: PythonBlame, delta: PythonDelta) -> tuple[str, int, in
     return "", 0, 0
 
 
-def ran_before(delta: PythonDelta) -> bool:
-    """True if the count began within a function, as within an event loop."""
-    return not delta.calls_before and not delta.calls_after
+def is_outermost(blame: PythonBlame, delta: PythonDelta) -> bool:
+    """True for what nobody calls: where a thread begins, and an event loop that ran before the count."""
+    return (delta.name,) in blame.new.inclusive or not (delta.calls_before or delta.calls_after)
 
 
 def run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, int]]:
-    """What an event loop runs of the project, with first lines: those first whose own code costs most more."""
+    """What that runs of the project, with first lines: those first whose own code costs most more."""
     sign = 1 if delta.self_delta > 0 else -1
     below = {path[-1] for path in blame.new.inclusive if delta.name in path[:-1]}
     found = [each for each in blame.functions if each.own * sign > 0 and each.name in below]

@@ -6,7 +6,7 @@ from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
 from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.report.blame import project_caller, ran_before, run_by
+from pytest_instrcount.report.blame import is_outermost, project_caller, run_by
 from pytest_instrcount.report.c_functions import calls_text
 from pytest_instrcount.report.called import Called, own_calls, telling
 from pytest_instrcount.report.trees import place_of, split_name
@@ -55,10 +55,10 @@ def _from_the_project(blame: PythonBlame, delta: PythonDelta) -> str:
 
 
 def _of_the_project(blame: PythonBlame, cause: PythonDelta) -> tuple[PythonDelta, int]:
-    """A cause with its line; of an event loop, which turns more often, what that runs of the project."""
+    """A cause with its line; of an event loop, or a thread, what that runs of the project."""
     place, line = place_of(blame.new, cause.name)
-    loops = place and is_installed(place) and ran_before(cause)
-    run = run_by(blame, cause) if loops else []
+    runs = place and is_installed(place) and is_outermost(blame, cause)
+    run = run_by(blame, cause) if runs else []
     return run[0] if run else (cause, line)
 
 

@@ -172,6 +172,13 @@ def test_a_layer_of_a_recursion(before: int, after: int) -> None:
     assert [run.calls_before, run.calls_after] == [before + 5, after + 5]
 
 
+def test_what_stands_above_a_thread_now() -> None:
+    """It has no caller whose doing it could be."""
+    old: Rows = {("t",): (9, 1), ("t", "g"): (50, 1), ("work",): (400, 1)}
+    new: Rows = {("t",): (9, 1), ("t", "g"): (50, 1), ("g",): (50, 1), ("g", "work"): (600, 1)}
+    assert doings(find_blame(tree(old), tree(new))) == {"work": 200, "g": 50}
+
+
 def test_what_is_still_defined_has_no_other_name(tmp_path: File) -> None:
     """Its caller calls another function now."""
     file = tmp_path / "shop.py"

@@ -295,6 +295,20 @@ def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:
     assert main_cause(blamed(old, new)) == ("send", "shop.py:4, 4 -> 8 calls")
 
 
+def test_what_a_thread_runs_of_the_project(tmp_path: Path) -> None:
+    """Nobody calls it."""
+    places = {"shop.py:begin": (json.decoder.__file__, 1)}
+    places["shop.py:work"] = (str(tmp_path / "shop.py"), 4)
+    old = tree(t=(10, 1), begin=(10, 2), begin__work=(400, 2))
+    new = tree(places, t=(10, 1), begin=(20, 4), begin__work=(800, 4))
+    assert told(old, new)[1:] == [
+        "  100 %  shop.py:1 begin",
+        "    in its own code and the C functions it calls; 2 -> 4 calls",
+        "    which runs shop.py:4 work: 2 -> 4 calls",
+    ]
+    assert main_cause(blamed(old, new)) == ("work", "shop.py:4, 2 -> 4 calls")
+
+
 def test_calls_saved() -> None:
     work = (("allocations", Fraction(9), Fraction(7)), ("system calls", Fraction(0), Fraction(1)))
     result = TestResult("t.py::t", Verdict.improved, 9, 10, Fraction(-1, 10), LIMIT, work=work)

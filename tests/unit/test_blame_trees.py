@@ -34,6 +34,9 @@ BEFORE: Rows = {
     ("loop",): (10, 0),
     ("loop", "run"): (10, 0),
     ("loop", "run", "task"): (450, 10),
+    # those of a thread have no caller
+    ("thread",): (10, 5),
+    ("thread", "work"): (200, 5),
 }
 
 
@@ -66,6 +69,11 @@ BEFORE: Rows = {
             {("loop", "run"): (10, 0), ("loop", "run", "task"): (900, 20)},
             {"run": 450},
             id="below what ran before the count",
+        ),
+        pytest.param(
+            {("thread",): (20, 10), ("thread", "work"): (600, 10)},
+            {"thread": 210, "work": 200},
+            id="a thread that is started twice as often",
         ),
         pytest.param(
             {("loop", "run", "task"): (800, 10)}, {"task": 350}, id="dearer below what ran before"

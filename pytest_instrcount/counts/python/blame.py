@@ -110,6 +110,10 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
     doings = _Doings(aligned, new.fold(aligned.tree.inclusive), there)
     before, after = doings.before, doings.after
     pending = sorted({*before.below(()), *after.below(())})
+    for path in pending:
+        # a thread that is started more often, by whom is not known
+        often = _ratio(before.calls(path), after.calls(path))
+        doings.add_own(path, (often - 1) * before.inclusive(path))
     while pending:
         path = pending.pop()
         ratio = _ratio(before.calls(path), after.calls(path))
@@ -155,7 +159,7 @@ class _Doings:
         #: what stands between two others now and is not new -> what the first of these calls of it
         self._between: dict[Path, Path] = {}
         for path in sorted(aligned.between):
-            if path[-1] in there or path[-1] in aligned.renamed:
+            if len(path) > 1 and (path[-1] in there or path[-1] in aligned.renamed):
                 self._between[path] = self._between.get(path[:-1], path)
         self._self_delta: dict[str, Fraction] = {}
         #: caller -> callee -> cost of calls, and on which paths
