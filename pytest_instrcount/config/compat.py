@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,24 +34,60 @@ def ensure_request(item: pytest.Item) -> None:
         plain._initrequest()
 
 
-def once_more(item: pytest.Function) -> pytest.Function:
-    """The test once more, with all that plugins gave it: an instance of its own, and no fixture set up.
+class Renewal:
+    """A test as it is now, before its first run, to be made anew as often as it is to be run.
 
-    Public is only ``from_parent``, which knows nothing of what a test was given after it was made, and not
-    what else a class of tests wants.
+    It has all that plugins gave it, and, as pytest makes one for each test, an instance of its own: but where
+    a plugin put another function in the place of a method, which may hold on to the instance.
     """
-    new: Any = copy.copy(item)
-    for name, value in vars(item).items():
-        if type(value) in (dict, list, set):
-            setattr(new, name, copy.copy(value))
-    new.stash = new._store = pytest.Stash()
-    new.stash._storage.update(item.stash._storage)
-    if item.cls is not None:
-        vars(new).pop("_instance", None)
-        if hasattr(vars(new).get("_obj"), "__self__"):
-            del new._obj
-    new._initrequest()
-    return new  # type: ignore[no-any-return]
+
+    def __init__(self, item: pytest.Function) -> None:
+        self._item: Any = copy.copy(item)
+        self._values = _apart(vars(item))
+        self._stash = _apart(item.stash._storage)
+        self._keywords = dict(item.keywords)
+        own = getattr(item.cls, item.originalname, None)
+        body = self._values.get("_obj") or own
+        self._instance: Any = None
+        if item.cls is not None and _function(body) is _function(own):
+            self._values.pop("_instance", None)
+            if hasattr(body, "__self__"):
+                self._values.pop("_obj", None)
+        elif hasattr(item.instance, "__dict__"):
+            self._instance = item.instance
+            self._state = _apart(vars(item.instance))
+
+    def __call__(self) -> pytest.Function:
+        """The test, with no fixture set up."""
+        new = copy.copy(self._item)
+        vars(new).clear()
+        vars(new).update(_apart(self._values))
+        new.stash = new._store = pytest.Stash()
+        new.stash._storage.update(_apart(self._stash))
+        new.keywords = type(self._item.keywords)(new)
+        new.keywords.update(self._keywords)
+        if self._instance is not None:
+            vars(self._instance).clear()
+            vars(self._instance).update(_apart(self._state))
+        new._initrequest()
+        return new  # type: ignore[no-any-return]
+
+
+def _function(body: Any) -> Any:
+    return getattr(body, "__func__", body)
+
+
+def _apart(value: Any) -> Any:
+    """Containers in containers, each a copy; all else is the same."""
+    if not isinstance(value, (dict, list, set, deque)):
+        return value
+    new: Any = copy.copy(value)
+    if isinstance(value, dict):
+        new.update((name, _apart(each)) for name, each in value.items())
+    elif not isinstance(value, set):
+        new.clear()
+        new.extend(map(_apart, value))
+    return new
 
 
 def has_setups(session: pytest.Session) -> bool:

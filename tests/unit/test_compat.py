@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from typing import Any
 
 import pytest
@@ -23,32 +24,43 @@ def test_a_nodeid_is_given_back(pytester: pytest.Pytester) -> None:
     assert item.nodeid == before
 
 
-def test_a_test_once_more(pytester: pytest.Pytester) -> None:
-    """It has what plugins and its own class gave it, and an instance and a stash of its own."""
+def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
+    """It has what plugins and its own class gave it, and nothing of what another run left at it."""
     pytester.makeconftest("""
-        import pytest
+        import pytest, types
+        from collections import defaultdict, deque
         KEY = pytest.StashKey()
         class Special(pytest.Function):
             def __init__(self, *args, size, **kwargs):
                 super().__init__(*args, **kwargs)
                 self.size = size
+        class Wrapper:
+            def __init__(self, body): self.body = body
+            def call(self): self.body.__self__.rows.append(1)
         def pytest_pycollect_makeitem(collector, name, obj):
             if name == "special":
                 return Special.from_parent(collector, name=name, size=3)
         def pytest_collection_modifyitems(items):
             for item in items:
-                item.stash[KEY], item.seen = 1, []
-                if item.name == "test_wrapped":
+                item.stash[KEY], item.seen = [], defaultdict(list, {"a": deque()})
+                if item.name == "test_replaced":
                     item.obj = print
+                if item.name == "test_bound":
+                    item.obj = types.MethodType(lambda self: self.rows.append(1), item.instance)
+                if item.name == "test_wrapped":
+                    item.obj = Wrapper(item.obj).call
     """)
     module = pytester.getmodulecol("""
         import unittest
         def special(): pass
-        def test_wrapped(): pass
+        def test_replaced(): pass
         class TestPlain:
+            def setup_method(self): self.rows = []
             def test_method(self): pass
             @staticmethod
             def test_static(): pass
+            def test_bound(self): pass
+            def test_wrapped(self): pass
         class TestCase(unittest.TestCase):
             def test_case(self): pass
     """)
@@ -56,26 +68,34 @@ def test_a_test_once_more(pytester: pytest.Pytester) -> None:
     module.config.hook.pytest_collection_modifyitems(
         session=module.session, config=module.config, items=items
     )
-    assert [item.name for item in items] == [
-        "special",
-        "test_wrapped",
-        "test_method",
-        "test_static",
-        "test_case",
-    ]
+    assert len(items) == 7
     for item in items:
-        new: Any = compat.once_more(item)
-        assert new.nodeid == item.nodeid
-        assert len(new.stash) == len(item.stash) == 1
-        new.stash[pytest.StashKey[int]()] = 2
-        new.seen.append(1)
-        assert (len(item.stash), item.seen) == (1, [])
-        assert new.size == 3 if item.name == "special" else new.obj.__name__ == item.obj.__name__
-        assert item.name != "test_wrapped" or new.obj is print
-        assert new.cls is item.cls
-        if item.cls is not None:
-            assert isinstance(new.instance, item.cls | type(None))
-            assert new.instance is None or new.instance is not item.instance
+        renewal, body = compat.Renewal(item), item.obj
+        instances = []
+        for _ in range(2):
+            new: Any = renewal()
+            instances.append(getattr(new, "instance", None))
+            assert (new.nodeid, new.cls) == (item.nodeid, item.cls)
+            assert getattr(new, "size", 3) == 3
+            [kept] = new.stash._storage.values()
+            assert (kept, new.seen) == ([], {"a": deque()})
+            assert "xfail" not in new.keywords
+            assert new.own_markers == []
+            assert item.name in new.keywords
+            kept.append(1)
+            new.seen["a"].append(1)
+            new.add_marker("xfail")
+            new.stash[pytest.StashKey[int]()] = 2
+            if item.name in ("test_replaced", "test_bound", "test_wrapped"):
+                assert new.obj is body
+            if item.name in ("test_bound", "test_wrapped"):
+                assert not hasattr(new.instance, "rows")
+                new.instance.rows = []
+                new.obj()
+                assert new.instance.rows == [1]
+        if item.name == "test_method":
+            assert instances[0] is not instances[1]
+            assert item.instance not in instances
 
 
 def test_markers_are_unchecked_for_a_while(pytester: pytest.Pytester) -> None:

@@ -19,7 +19,7 @@ from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
-from pytest_instrcount.config.compat import fixture_info, once_more
+from pytest_instrcount.config.compat import Renewal, fixture_info
 from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.first_call import FirstCall
@@ -65,7 +65,7 @@ class Repeater:
     def __init__(self, item: pytest.Function) -> None:
         self.item = item
         # as it is before its first run, which leaves things at a test
-        self._before = once_more(item)
+        self._renewed = Renewal(item)
         steady_hypothesis(item.obj)
         parent: Any = item.parent
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
@@ -88,7 +88,7 @@ class Repeater:
     def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
         for _ in range(times):
             seed_random()
-            again = once_more(self._before)
+            again = self._renewed()
             self._phase(again, "setup")
             leave_unreported(again)
             calls = itertools.count()
@@ -102,7 +102,7 @@ class Repeater:
         """All phases once, with fresh fixtures; what ``wish`` says is recorded by ``trace``."""
         repeat_here()
         seed_random()
-        again = once_more(self._before)
+        again = self._renewed()
         again.stash[TRACE] = trace
         with trace if wish.marked and "setup" in wish.phases else nullcontext():
             self._phase(again, "setup")
