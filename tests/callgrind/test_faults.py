@@ -72,6 +72,31 @@ def test_each_fault_is_one_error(project: pytest.Pytester, run: Callable[..., An
 
 
 @pytest.mark.long
+def test_a_file_that_cannot_be_forked(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """As where processes are limited: it is imported again some times, and not for ever."""
+    project.makepyfile(
+        test_no_fork="""
+        import os, pytest
+        def killed():
+            if "INSTRCOUNT_CHILD" in os.environ:
+                os.kill(os.getpid(), 9)
+        os.register_at_fork(before=killed)
+        @pytest.mark.instrcount
+        def test_here(): pass
+        @pytest.mark.instrcount
+        def test_there(): pass
+        """,
+        test_beside="""
+        import pytest
+        @pytest.mark.instrcount
+        def test_measured(): pass
+        """,
+    )
+    result, _ = run("--instrcount-blame=off")
+    result.assert_outcomes(passed=1, errors=2)
+    assert result.stdout.str().count("ended when it was to fork") >= 2
+
+
 def test_the_limit_of_a_test_is_none_for_the_start(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:

@@ -86,7 +86,7 @@ FAULTS = {
         if len(CALLS) > 3: os.kill(os.getpid(), 9)
         """,
         "failed",
-        "its process was killed by SIGKILL while it was counted [not-measured]",
+        "killed by SIGKILL while it was counted, or TMPDIR is full (df -h) [not-measured]",
     ),
     "crashes_when_repeated": Fault(
         """

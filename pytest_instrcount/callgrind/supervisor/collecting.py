@@ -38,6 +38,7 @@ from pytest_instrcount.host.patience import Patience
 
 #: Tests of a file that are named where one of them is not found.
 _MOST_NAMED = 20
+_NO_FORK = "the process of its file ended when it was to fork: are processes limited (ulimit -u)?"
 
 
 @dataclass(slots=True)
@@ -53,8 +54,8 @@ class Files:
     #: those that have a process of their own below no zygote
     alone: list[FileChild] = field(default_factory=list)
     _recompiled: set[FileKey] = field(default_factory=set)
-    #: how often the process that imports a file was killed
-    _killed: Counter[FileKey] = field(default_factory=Counter)
+    #: how often the process of a file was killed since a test was forked of it
+    killed: Counter[FileKey] = field(default_factory=Counter)
 
     def fork(self, key: FileKey, zygote: Valgrind) -> None:
         """Have a file imported in a fork of the zygote. Raises ChannelClosed if that has died."""
@@ -145,20 +146,21 @@ class Files:
         if file.closed:
             return
         words = self._take_last_words(file)
-        if file.collected is not None:
-            self.close(file)
-            return
         status = exit_status_within(file.parent.pid, LAST_MOMENT_SECONDS)
         self.close(file)
-        why = why or file.why
-        if status == signal.SIGKILL and not why and self._may_import_again(file):
+        why = why or file.why or (_NO_FORK if file.collected is not None else "")
+        killed = status == signal.SIGKILL and not why
+        if (killed or why == _NO_FORK) and self._may_import_again(file):
             return
         how = "ended" if status is None else describe_status(status)
-        text = why or f"the process that imported its file {how}"
+        self._give_problem(file, why or f"the process that imported its file {how}", words)
+
+    def _give_problem(self, file: FileChild, why: str, words: str) -> None:
+        """Say of the tests of a file why they cannot be measured."""
         victims = [file.only] if file.only else self.state.waiting.take_all(file.key)
         slug = "timeout" if file.why else "process-died"
         for test in victims:
-            self.state.give_problem(test, text, words, slug=slug)
+            self.state.give_problem(test, why, words, slug=slug)
 
     def _take_last_words(self, file: FileChild) -> str:
         """The last messages of Valgrind about a file's process, and where its import was."""
@@ -211,5 +213,5 @@ class Files:
         """True if a file is imported once more: its process was killed, which is somebody's doing."""
         if file.only is not None:
             return self.state.put_again(file.only)
-        self._killed[file.key] += 1
-        return self._killed[file.key] < MOST_TRIES
+        self.killed[file.key] += 1
+        return self.killed[file.key] < MOST_TRIES

@@ -68,9 +68,11 @@ class Runs:
             parent = file.parent.fork() if file.only is None else file.parent.become()
             parent.channel.send(told)
         except ChannelClosed:
-            state.waiting.put(test)
+            if file.only is None:
+                state.waiting.put(test)
             self.files.give_up(file, "")
             return
+        self.files.killed.pop(file.key, None)
         test.tries += 1
         file.running += 1
         deadline = time.monotonic() + order.timeout

@@ -100,7 +100,8 @@ class Ended:
         if lost and not run.problem and not result["problem"]:
             if self._may_try:
                 return self._again()  # killed between its result and its count
-            run.problem = f"its process {self._ending} while it was counted\n{self.words()}".strip()
+            why = f"its process {self._ending} while it was counted{self._or_full}"
+            run.problem = f"{why}\n{self.words()}".strip()
         return {"kind": "result", "index": test.index, "result": _answer(run, result)}
 
     def _was_killed(self) -> Decision | None:
@@ -119,6 +120,11 @@ class Ended:
     @property
     def _ending(self) -> str:
         return "went down with the zygote" if self.status is None else describe_status(self.status)
+
+    @property
+    def _or_full(self) -> str:
+        """Where it has killed itself, which it does after its last dump: that may have had no space."""
+        return ", or TMPDIR is full (df -h)" if self.status == signal.SIGKILL else ""
 
     @property
     def _may_try(self) -> bool:
