@@ -52,9 +52,16 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def wants_debugger(config: pytest.Config) -> bool:
-    """True for --pdb and --trace: tests run in this process then. ``-p no:debugging`` knows neither."""
-    return bool(config.getoption("usepdb", False) or config.getoption("trace", False))
+def runs_natively(config: pytest.Config) -> bool:
+    """True for options by which tests run in this process. ``-p no:debugging`` knows not the first two."""
+    return any(config.getoption(name, False) for name in ("usepdb", "trace", "update_snapshots"))
+
+
+def leave_snapshots(config: pytest.Config) -> None:
+    """Have syrupy not take for unused what tests use under Valgrind: it would fail the run."""
+    for name in ("disable_unused_snapshots", "warn_unused_snapshots"):
+        if hasattr(config.option, name):
+            setattr(config.option, name, True)
 
 
 def is_switched_on(config: pytest.Config) -> bool:

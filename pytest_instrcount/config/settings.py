@@ -34,7 +34,7 @@ from pytest_instrcount.config.options import (
     MISSING,
     POLICIES,
     in_ci,
-    wants_debugger,
+    runs_natively,
 )
 from pytest_instrcount.config.outputs import read_outputs
 from pytest_instrcount.config.stash import CI
@@ -149,8 +149,10 @@ def load_settings(config: pytest.Config) -> Settings:
         ci=config.stash.get(CI, in_ci(os.environ)),
         allow=_allowed(config, given.mistakes),
     )
-    if wants_debugger(config) and settings.active and settings.strict:
-        given.mistakes.append("--pdb, --trace: nothing is measured with them, and CI is set")
+    if runs_natively(config) and settings.active and settings.strict:
+        given.mistakes.append(
+            "--pdb, --trace, --snapshot-update: nothing is measured with them, and CI is set"
+        )
     given.raise_mistakes()
     return settings
 

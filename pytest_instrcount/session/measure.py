@@ -13,7 +13,7 @@ import pytest
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
-from pytest_instrcount.config.options import wants_debugger
+from pytest_instrcount.config.options import leave_snapshots, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import InstrcountError
@@ -77,7 +77,7 @@ class Counting:
         self._prepare = prepare
         self._ready = ready
         self._jobs = jobs or facts.core_count()
-        self._native = wants_debugger(config)
+        self._native = runs_natively(config)
         self._one_done: Callable[[], None] = lambda: None
         self._zygote: Zygote | None = None
         self._tracing: TracedTests | None = None
@@ -100,9 +100,10 @@ class Counting:
         self._ready()
         if self._native:
             self._findings.note(
-                "nothing is measured under --pdb and --trace: the tests ran natively"
+                "nothing is measured under --pdb, --trace, --snapshot-update: the tests ran natively"
             )
             return
+        leave_snapshots(self._config)
         self._zygote = self._start_zygote(self._valgrind, layouts=rulings.needs_layouts)
 
     @timed("start of Valgrind")

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from pytest_instrcount.config.options import wants_debugger
+from pytest_instrcount.config.options import runs_natively
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.gate.cause import Cause
 
@@ -102,7 +102,7 @@ class Selection:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
         """A test that asks to be counted when it is running already is an error, and not just passed."""
-        known = item.nodeid in self._measured or wants_debugger(self._config)
+        known = item.nodeid in self._measured or runs_natively(self._config)
         if item.get_closest_marker("instrcount") and not known:
             pytest.fail(_TOO_LATE, pytrace=False)
 

@@ -307,7 +307,7 @@ def test_unknown_commit(other: Other, project: Project) -> None:
 def test_debugger(other: Other, project: Project) -> None:
     """Nothing is measured then, there as here."""
     result = against(project, "--trace", "-k", "nosuch")
-    assert "nothing is measured under --pdb and --trace" in text(result)
+    assert "nothing is measured under --pdb, --trace" in text(result)
     assert not other.asked
 
 

@@ -144,10 +144,29 @@ def test_setup_only_and_plan_are_pytests_own(project: Project, option: str) -> N
     assert "instrcount:" not in result.stdout.str()
 
 
-def test_debugging_runs_natively(project: Project) -> None:
-    """Under --pdb the tests run here, and a note says that nothing was measured."""
+SYRUPY = """
+def pytest_addoption(parser):
+    parser.addoption("--snapshot-update", action="store_true", dest="update_snapshots")
+    parser.addoption("--snapshot-disable-unused", action="store_true", dest="disable_unused_snapshots")
+def pytest_unconfigure(config):
+    print("unused snapshots are looked for:", not config.option.disable_unused_snapshots)
+"""
+
+
+@pytest.mark.parametrize("option", ["--pdb", "--snapshot-update"])
+def test_debugging_runs_natively(project: Project, option: str) -> None:
+    """The tests run here, and a note says that nothing was measured."""
+    project.pytester.makeconftest(SYRUPY)
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
-    result = project.measure("--pdb")
+    result = project.measure(option)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["nothing is measured under --pdb and --trace: *"])
+    result.stdout.fnmatch_lines(["nothing is measured under --pdb, --trace, --snapshot-update: *"])
     assert not project.valgrind.started
+    result.stdout.fnmatch_lines(["unused snapshots are looked for: True"])
+
+
+def test_snapshots_of_measured_tests_are_used(project: Project) -> None:
+    """Under Valgrind: syrupy would count them as unused here, and fail the run."""
+    project.pytester.makeconftest(SYRUPY)
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    project.measure().stdout.fnmatch_lines(["unused snapshots are looked for: False"])

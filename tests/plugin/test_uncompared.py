@@ -311,7 +311,9 @@ def test_a_gate_that_measures_nothing(
     in_ci()
     result = suite.measure(option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--pdb, --trace: nothing is measured with them, and CI is set"])
+    result.stderr.fnmatch_lines(
+        ["*--snapshot-update: nothing is measured with them, and CI is set"]
+    )
 
 
 # --- who knows all tests ------------------------------------------------------------------------

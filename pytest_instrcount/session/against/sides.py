@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from pytest_instrcount.config.options import wants_debugger
+from pytest_instrcount.config.options import runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import OTHER_SIDE
 from pytest_instrcount.config.usage import as_usage_errors
@@ -30,7 +30,7 @@ def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
         chosen: Settings = other.settings(settings)
         return chosen
     ref = config.getoption("instrcount_against")
-    if ref is None or wants_debugger(config):
+    if ref is None or runs_natively(config):
         return settings
     if settings.update or settings.inline or settings.prune:
         raise pytest.UsageError(
