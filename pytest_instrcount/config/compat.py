@@ -43,32 +43,31 @@ class Renewal:
 
     def __init__(self, item: pytest.Function) -> None:
         self._item: Any = copy.copy(item)
-        self._values = _apart(vars(item))
-        self._stash = _apart(item.stash._storage)
-        self._keywords = dict(item.keywords)
-        own = getattr(item.cls, item.originalname, None)
-        body = self._values.get("_obj") or own
         self._instance: Any = None
+        values, own = dict(vars(item)), getattr(item.cls, item.originalname, None)
+        kept = {"values": values, "stash": item.stash._storage, "keywords": dict(item.keywords)}
+        body = values.get("_obj") or own
         if item.cls is not None and _function(body) is _function(own):
-            self._values.pop("_instance", None)
+            values.pop("_instance", None)
             if hasattr(body, "__self__"):
-                self._values.pop("_obj", None)
+                values.pop("_obj", None)
         elif hasattr(item.instance, "__dict__"):
             self._instance = item.instance
-            self._state = _apart(vars(item.instance))
+            kept["instance"] = vars(item.instance)
+        self._kept = _apart(kept, {})
 
     def __call__(self) -> pytest.Function:
         """The test, with no fixture set up."""
-        new = copy.copy(self._item)
+        new, kept = copy.copy(self._item), _apart(self._kept, {})
         vars(new).clear()
-        vars(new).update(_apart(self._values))
+        vars(new).update(kept["values"])
         new.stash = new._store = pytest.Stash()
-        new.stash._storage.update(_apart(self._stash))
+        new.stash._storage.update(kept["stash"])
         new.keywords = type(self._item.keywords)(new)
-        new.keywords.update(self._keywords)
+        new.keywords.update(kept["keywords"])
         if self._instance is not None:
             vars(self._instance).clear()
-            vars(self._instance).update(_apart(self._state))
+            vars(self._instance).update(kept["instance"])
         new._initrequest()
         return new  # type: ignore[no-any-return]
 
@@ -77,16 +76,18 @@ def _function(body: Any) -> Any:
     return getattr(body, "__func__", body)
 
 
-def _apart(value: Any) -> Any:
-    """Containers in containers, each a copy; all else is the same."""
+def _apart(value: Any, known: dict[int, Any]) -> Any:
+    """Containers in containers, each a copy; all else is the same. ``known``: copies by what they are of."""
     if not isinstance(value, (dict, list, set, deque)):
         return value
-    new: Any = copy.copy(value)
+    if id(value) in known:
+        return known[id(value)]
+    new: Any = known.setdefault(id(value), copy.copy(value))
     if isinstance(value, dict):
-        new.update((name, _apart(each)) for name, each in value.items())
+        new.update((name, _apart(each, known)) for name, each in value.items())
     elif not isinstance(value, set):
         new.clear()
-        new.extend(map(_apart, value))
+        new.extend(_apart(each, known) for each in value)
     return new
 
 

@@ -188,6 +188,11 @@ def test_what_is_still_defined_has_no_other_name(tmp_path: File) -> None:
     assert doings(find_blame(tree(old), tree(new))) == {"shop.py:careful": 100}
     places = replace(tree(new), places={"shop.py:t": (str(file), 1)})
     assert doings(find_blame(tree(old), places)) == {"shop.py:t": 100}
+    # nothing is known where the source is not what runs
+    other = tmp_path / "patched.py"
+    other.write_text("def t(): fast()\ndef fast(): pass\n")
+    places = replace(tree(new), places={"shop.py:t": (str(other), 1)})
+    assert doings(find_blame(tree(old), places)) == {"shop.py:careful": 100}
 
 
 @pytest.mark.parametrize("inner", ["<genexpr>", "<lambda>.<locals>.<lambda>"])

@@ -43,6 +43,8 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
         def pytest_collection_modifyitems(items):
             for item in items:
                 item.stash[KEY], item.seen = [], defaultdict(list, {"a": deque()})
+                item.itself = [item.seen]
+                item.itself.append(item.itself)
                 if item.name == "test_replaced":
                     item.obj = print
                 if item.name == "test_bound":
@@ -79,6 +81,8 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
             assert getattr(new, "size", 3) == 3
             [kept] = new.stash._storage.values()
             assert (kept, new.seen) == ([], {"a": deque()})
+            assert new.itself[0] is new.seen
+            assert new.itself[1] is new.itself is not item.itself
             assert "xfail" not in new.keywords
             assert new.own_markers == []
             assert item.name in new.keywords

@@ -2,8 +2,8 @@
 
 A function that is gone and one that is new are one function if they do the same in the same place: they
 have the same name in another file or class, or they have a caller in common, are called as often, and call
-the same functions; if there are none, they have several callers, or cost about as much. What
-is still in its source was not renamed. So a rename hides no cause behind "before never".
+the same functions; if there are none, they have several callers, or cost about as much. Two that are both
+in their sources are two. So a rename hides no cause behind "before never".
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def align(old: CallTree, new: CallTree) -> Aligned:
     before, after = _roles(old), _roles(new)
     names: dict[str, str] = {}
     if after.keys() - before.keys():
-        kept = _still_defined(before.keys() - after.keys(), new)
+        defined = _defined(before.keys() ^ after.keys(), new)
         # who was renamed is known as a caller, and as called, from then on
-        while found := dict(_pairs(_renamed_roles(before, names), after, kept)):
+        while found := dict(_pairs(_renamed_roles(before, names), after, defined)):
             names |= found
             names |= _inner(before.keys(), after.keys(), names)
-        names |= _merged(before, after, names, kept)
+        names |= _merged(before, after, names, defined)
     renamed: dict[str, tuple[str, ...]] = {}
     for gone, fresh in sorted(names.items()):
         renamed[fresh] = (*renamed.get(fresh, ()), gone)
@@ -75,8 +75,8 @@ def align(old: CallTree, new: CallTree) -> Aligned:
     return Aligned(moved.tree, renamed, moved.between)
 
 
-def _still_defined(names: Set[str], new: CallTree) -> Set[str]:
-    """Those that are in their source as before, and only not called."""
+def _defined(names: Set[str], new: CallTree) -> Set[str]:
+    """Those that are in their source: of two, none is the other with another name."""
     paths = {name.rpartition(":")[0]: path for name, (path, _) in new.places.items()}
     found = set()
     for name in names:
@@ -127,17 +127,18 @@ def _renamed_roles(roles: Mapping[str, _Role], names: Mapping[str, str]) -> dict
 
 
 def _pairs(
-    old: Mapping[str, _Role], new: Mapping[str, _Role], kept: Set[str]
+    old: Mapping[str, _Role], new: Mapping[str, _Role], defined: Set[str]
 ) -> Iterator[tuple[str, str]]:
     """Gone and new, where they are one; the most alike first."""
     # what is called that is gone or new itself says nothing: it may be one function, too
     both = old.keys() & new.keys()
-    gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both - kept, old)}
+    gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both, old)}
     fresh = {name: _of(new[name], both) for name in _dearest(new.keys() - both, new)}
     alike = (
         (-_likeness(first, known, second, role), first, second)
         for second, role in fresh.items()
         for first, known in gone.items()
+        if not {first, second} <= defined
     )
     for _, first, second in sorted(each for each in alike if each[0]):
         if first in gone and second in fresh:
@@ -149,12 +150,12 @@ def _merged(
     old: Mapping[str, _Role],
     new: Mapping[str, _Role],
     names: Mapping[str, str],
-    kept: Set[str],
+    defined: Set[str],
 ) -> dict[str, str]:
     """Functions that are still missing, each with the one that now does its work: two or more were merged."""
     found: dict[str, str] = {}
     now = _renamed_roles(old, names)
-    left = _dearest(now.keys() - new.keys() - kept, now)
+    left = _dearest(now.keys() - new.keys(), now)
     known = {fresh: old[gone].inclusive for gone, fresh in names.items()}
     fresh = known.keys() | (new.keys() - old.keys())
     for name in _dearest(fresh, new):
@@ -163,7 +164,11 @@ def _merged(
         callers = {*role.callers, name}
         for gone in left:
             part = now[gone]
-            if part.calls != role.calls or callers.isdisjoint(part.callers):
+            if (
+                {gone, name} <= defined
+                or part.calls != role.calls
+                or callers.isdisjoint(part.callers)
+            ):
                 continue
             if _ratio(cost + part.inclusive, role.inclusive) > _ratio(cost, role.inclusive):
                 parts.append(gone)
