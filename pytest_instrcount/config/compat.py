@@ -51,7 +51,7 @@ class Renewal:
             values.pop("_instance", None)
             if hasattr(body, "__self__"):
                 values.pop("_obj", None)
-        elif hasattr(item.instance, "__dict__"):
+        elif item.cls is not None and isinstance(item.instance, item.cls):
             self._instance = item.instance
             kept["instance"] = vars(item.instance)
         self._kept = _apart(kept, {})

@@ -92,7 +92,8 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
             new.stash[pytest.StashKey[int]()] = 2
             if item.name in ("test_replaced", "test_bound", "test_wrapped"):
                 assert new.obj is body
-            if item.name in ("test_bound", "test_wrapped"):
+            # before 8.2, pytest takes what is bound for the instance
+            if item.name in ("test_bound", "test_wrapped") and isinstance(new.instance, new.cls):
                 assert not hasattr(new.instance, "rows")
                 new.instance.rows = []
                 new.obj()
