@@ -34,42 +34,76 @@ def ensure_request(item: pytest.Item) -> None:
         plain._initrequest()
 
 
+#: What pytest has in a test function, from 8.0 on.
+_OF_PYTEST_TEXT = (
+    "_explicit_tearDown _fixtureinfo _instance _obj _report_sections _request "
+    "_testcase callspec extra_keyword_matches fixturenames fspath funcargs keywords "
+    "originalname own_markers path stash user_properties "
+)
+_OF_PYTEST = frozenset(_OF_PYTEST_TEXT.split())
+
+
 class Renewal:
     """A test as it is now, before its first run, to be made anew as often as it is to be run.
 
-    It has all that plugins gave it, and, as pytest makes one for each test, an instance of its own: but where
-    a plugin put another function in the place of a method, which may hold on to the instance.
+    What a plugin or the test's own class gave it is there again. Where a plugin replaced a method, which may
+    hold on to its instance, that is kept, and its attributes are reset. A test that was given nothing is made
+    as pytest makes one: to copy it would move counts.
     """
 
     def __init__(self, item: pytest.Function) -> None:
-        self._item: Any = copy.copy(item)
+        self._item: Any = item
         self._instance: Any = None
-        values, own = dict(vars(item)), getattr(item.cls, item.originalname, None)
-        kept = {"values": values, "stash": item.stash._storage, "keywords": dict(item.keywords)}
-        body = values.get("_obj") or own
-        if item.cls is not None and _function(body) is _function(own):
+        self._markers, self._keywords = list(item.own_markers), dict(item.keywords)
+        parent: Any = item.parent
+        own = _function(getattr(getattr(parent, "obj", None), item.originalname, None))
+        values = dict(vars(item))
+        body = values.get("_obj")
+        is_own = body is None or _function(body) is own
+        self._kept: Any = None
+        if is_own and values.keys() <= _OF_PYTEST and not len(item.stash):
+            return
+        kept = {"values": values, "stash": item.stash._storage}
+        if is_own and item.cls is not None:
             values.pop("_instance", None)
             if hasattr(body, "__self__"):
                 values.pop("_obj", None)
-        elif item.cls is not None and isinstance(item.instance, item.cls):
+        elif (
+            item.cls and isinstance(item.instance, item.cls) and hasattr(item.instance, "__dict__")
+        ):
             self._instance = item.instance
             kept["instance"] = vars(item.instance)
         self._kept = _apart(kept, {})
 
     def __call__(self) -> pytest.Function:
         """The test, with no fixture set up."""
+        new = self._made() if self._kept is None else self._copied()
+        new.own_markers[:] = self._markers
+        new.keywords.update(self._keywords)
+        return new  # type: ignore[no-any-return]
+
+    def _made(self) -> Any:
+        item = self._item
+        return type(item).from_parent(
+            item.parent,
+            name=item.name,
+            callspec=getattr(item, "callspec", None),
+            fixtureinfo=fixture_info(item),
+            originalname=item.originalname,
+        )
+
+    def _copied(self) -> Any:
         new, kept = copy.copy(self._item), _apart(self._kept, {})
         vars(new).clear()
         vars(new).update(kept["values"])
         new.stash = new._store = pytest.Stash()
         new.stash._storage.update(kept["stash"])
         new.keywords = type(self._item.keywords)(new)
-        new.keywords.update(kept["keywords"])
         if self._instance is not None:
             vars(self._instance).clear()
             vars(self._instance).update(kept["instance"])
         new._initrequest()
-        return new  # type: ignore[no-any-return]
+        return new
 
 
 def _function(body: Any) -> Any:
@@ -83,11 +117,13 @@ def _apart(value: Any, known: dict[int, Any]) -> Any:
     if id(value) in known:
         return known[id(value)]
     new: Any = known.setdefault(id(value), copy.copy(value))
+    # the methods of the classes themselves: a Counter adds up what it is updated with
     if isinstance(value, dict):
-        new.update((name, _apart(each, known)) for name, each in value.items())
+        dict.update(new, {name: _apart(each, known) for name, each in value.items()})
     elif not isinstance(value, set):
-        new.clear()
-        new.extend(_apart(each, known) for each in value)
+        kind: Any = list if isinstance(value, list) else deque
+        kind.clear(new)
+        kind.extend(new, [_apart(each, known) for each in value])
     return new
 
 

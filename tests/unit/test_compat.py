@@ -28,7 +28,7 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
     """It has what plugins and its own class gave it, and nothing of what another run left at it."""
     pytester.makeconftest("""
         import pytest, types
-        from collections import defaultdict, deque
+        from collections import Counter, defaultdict, deque
         KEY = pytest.StashKey()
         class Special(pytest.Function):
             def __init__(self, *args, size, **kwargs):
@@ -45,6 +45,7 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
                 item.stash[KEY], item.seen = [], defaultdict(list, {"a": deque()})
                 item.itself = [item.seen]
                 item.itself.append(item.itself)
+                item.counts = Counter("aab")
                 if item.name == "test_replaced":
                     item.obj = print
                 if item.name == "test_bound":
@@ -63,6 +64,9 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
             def test_static(): pass
             def test_bound(self): pass
             def test_wrapped(self): pass
+        class TestSlots:
+            __slots__ = ()
+            def test_replaced(self): pass
         class TestCase(unittest.TestCase):
             def test_case(self): pass
     """)
@@ -70,7 +74,7 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
     module.config.hook.pytest_collection_modifyitems(
         session=module.session, config=module.config, items=items
     )
-    assert len(items) == 7
+    assert len(items) == 8
     for item in items:
         renewal, body = compat.Renewal(item), item.obj
         instances = []
@@ -81,6 +85,7 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
             assert getattr(new, "size", 3) == 3
             [kept] = new.stash._storage.values()
             assert (kept, new.seen) == ([], {"a": deque()})
+            assert (new.counts, type(new.counts)) == ({"a": 2, "b": 1}, type(item.counts))
             assert new.itself[0] is new.seen
             assert new.itself[1] is new.itself is not item.itself
             assert "xfail" not in new.keywords
