@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
+from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
 from pytest_instrcount.counts.python.source import is_decorated, is_resumed, mentions
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.report.c_functions import calls_text
@@ -21,6 +21,7 @@ _CALLS_TELL = Fraction(1, 4)
 _NEW_CALLS_TELL = Fraction(1, 10)
 # So many frames may stand between a call and what is decorated.
 _DEEPEST = 3
+_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +50,26 @@ class Called:
 
 def called(blame: PythonBlame, delta: PythonDelta, sign: int) -> list[Called]:
     """The callees whose number of calls makes a part of the change that is worth naming, largest first."""
-    written = {each.name: _written(blame.new, delta.name, each.name) for each in delta.called}
-    # what a decorator calls besides, as often, is the same call in the source
+    named = {each.name: _name_in_source(blame.new, delta.name, each.name) for each in delta.called}
+    # what a decorator's file calls besides, as often, is the same call in the source
     also = {
-        (each.before, each.after): written[each.name]
+        _same_call(each): named[each.name]
         for each in delta.called
-        if written[each.name] not in ("", each.name)
+        if named[each.name] not in ("", each.name)
     }
     found: dict[str, Called] = {}
-    for each in delta.called:
-        name = written[each.name] or also.get((each.before, each.after), each.name)
+    for each in delta.called:  # those that cost most first
+        name = named[each.name] or also.get(_same_call(each), each.name)
         verb = "enters" if name == each.name and is_entered(blame, name) else "calls"
-        cost = each.cost + (found[name].cost if name in found else 0)
-        found[name] = Called(name, each.before, each.after, cost, verb)
+        first = found.setdefault(name, Called(name, each.before, each.after, _NOTHING, verb))
+        found[name] = replace(first, cost=first.cost + each.cost)
     least = delta.self_delta * sign * WORTH_NAMING
     most = [each for each in found.values() if each.cost * sign > least]
     return sorted(most, key=lambda each: -each.cost * sign)
+
+
+def _same_call(each: CalledMore) -> tuple[str, Fraction, Fraction]:
+    return split_name(each.name)[1], each.before, each.after
 
 
 def telling(blame: PythonBlame, delta: PythonDelta, sign: int) -> Called | None:
@@ -72,7 +77,7 @@ def telling(blame: PythonBlame, delta: PythonDelta, sign: int) -> Called | None:
     every = called(blame, delta, sign)
     new = [each for each in every if not (each.before and each.after)]
     for found, least in ((every, _CALLS_TELL), (new, _NEW_CALLS_TELL)):
-        together = sum((each.cost for each in found), Fraction(0))
+        together = sum((each.cost for each in found), _NOTHING)
         if found and together * sign >= delta.self_delta * sign * least:
             return found[0]
     return None
@@ -90,23 +95,28 @@ def is_entered(blame: PythonBlame, name: str) -> bool:
     return is_resumed(path, split_name(name)[0], line)
 
 
-def _written(tree: CallTree, caller: str, callee: str) -> str:
-    """What the source of a caller names: the callee, or what that wraps, or manages; "" if neither."""
+def _name_in_source(tree: CallTree, caller: str, callee: str) -> str:
+    """The callee, or the one function that it wraps, if a caller's source names that; else ""."""
     path, line = place_of(tree, caller)
     here = path, split_name(caller)[0], line
     if not path or mentions(*here, split_name(callee)[0]):
         return callee
-    for each in _below(tree, caller, callee):
-        file, first = place_of(tree, each)
-        name = split_name(each)[0]
-        if is_decorated(file, name, first) and mentions(*here, name):
-            return each
+    for level in _below(tree, caller, callee):
+        called = [each for each in level if mentions(*here, split_name(each)[0])]
+        wrapped = [each for each in called if _is_decorated(tree, each)]
+        if wrapped:
+            return wrapped[0] if len(wrapped) == 1 else ""
     return ""
 
 
-def _below(tree: CallTree, caller: str, callee: str) -> Iterator[str]:
-    """What a callee calls there, the nearest first."""
+def _below(tree: CallTree, caller: str, callee: str) -> Iterator[set[str]]:
+    """What a callee calls there, and what that calls."""
     level = [path for path in tree.inclusive if path[-2:] == (caller, callee)]
     for _ in range(_DEEPEST):
         level = [child for path in level for child in tree.children.get(path, ())]
-        yield from (path[-1] for path in level)
+        yield {path[-1] for path in level}
+
+
+def _is_decorated(tree: CallTree, name: str) -> bool:
+    path, line = place_of(tree, name)
+    return is_decorated(path, split_name(name)[0], line)

@@ -89,6 +89,24 @@ def test_two_halves_are_merged() -> None:
     assert blame.functions[0].renamed == ("a", "b")
 
 
+def test_what_merged_functions_call_is_called_as_often() -> None:
+    """By both before, and by the one that they are now."""
+    old: Rows = {("t",): (9, 1), ("t", "a"): (1000, 10), ("t", "b"): (1000, 10)}
+    old |= {("t", "a", "d"): (5000, 10), ("t", "b", "d"): (5000, 10)}
+    new: Rows = {("t",): (9, 1), ("t", "ab"): (2000, 10), ("t", "ab", "d"): (14_000, 20)}
+    assert doings(find_blame(tree(old), tree(new))) == {"d": 4000}
+
+
+def test_calls_that_were_moved_were_made() -> None:
+    """They are not new, also where the branch stands elsewhere now."""
+    old: Rows = {("f",): (100, 1), ("f", "g"): (100, 4), ("f", "f"): (100, 1)}
+    new: Rows = {("f",): (100, 1), ("f", "f"): (100, 1), ("f", "f", "g"): (500, 4)}
+    new |= {("f", "h"): (10, 1), ("f", "h", "g"): (100, 4)}
+    [f] = [each for each in find_blame(tree(old), tree(new)).functions if each.name == "f"]
+    [g] = f.called
+    assert (g.name, int(g.before)) == ("g", 4)
+
+
 def test_what_stands_in_a_renamed_function_is_not_merged_with_it() -> None:
     old: Rows = {("t",): (9, 1), ("t", "f"): (400, 1), ("t", "f", "f.<listcomp>"): (100, 1)}
     new: Rows = {("t",): (9, 1), ("t", "g"): (600, 1), ("t", "g", "g.<listcomp>"): (100, 1)}

@@ -273,6 +273,69 @@ def add(n):
     assert main_cause(blamed(old, new)) == ("f", "shop.py:1 calls pay 4 -> 8 times")
 
 
+MANY = """
+def f():
+    with locked(): pass
+    with opened(): pass
+    log(1 + Sub().name)
+
+@contextmanager
+def locked(): yield
+
+@contextmanager
+def opened(): yield
+
+@deco
+def log(x): pass
+
+class Sub:
+    @property
+    def name(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        # both stand behind one function: nobody knows which is meant
+        (
+            {"enter": 9, "enter__locked": 3, "enter__opened": 6},
+            ["calls enter 9 -> 18 times"],
+        ),
+        # an operator is no part of what is called as often
+        (
+            {"plus": 900, "wrap": 900, "wrap__log": 900},
+            ["calls log 900 -> 1,800 times (line 5)", "calls plus 900 -> 1,800 times"],
+        ),
+        # a property is called by its name, and wraps nothing
+        ({"make": 90, "make__Sub.name": 90}, ["calls make 90 -> 180 times"]),
+        # what is called by its name as well costs less
+        (
+            {"wrap": 90, "wrap__log": 90, "log": 9},
+            ["calls log 90 -> 180 times (line 5)"],
+        ),
+    ],
+)
+def test_names_that_are_not_those_of_the_call(
+    tmp_path: Path, calls: dict[str, int], said: list[str]
+) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(MANY)
+    lines = {"f": 2, "locked": 6, "opened": 9, "log": 12, "Sub.name": 16}
+    places = {f"shop.py:{name}": (str(file), line) for name, line in lines.items()}
+
+    def side(often: int) -> CallTree:
+        nodes = tree(t=(10, 1), t__f=(10, 1)).nodes
+        for name, n in calls.items():
+            path = ("shop.py:t", "shop.py:f", *(f"shop.py:{each}" for each in name.split("__")))
+            path = tuple(each.replace("shop.py:plus", "lib.py:plus") for each in path)
+            nodes = {**nodes, path: Row(n * 10 * often, n * often)}
+        return CallTree(TRAMPOLINES, 1, nodes, places)
+
+    text = told(side(1), side(2))
+    assert [line.strip() for line in text if " times" in line] == said
+
+
 def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:
     """It turns more often since a coroutine waits more often: nobody of the project calls it."""
     places = {

@@ -38,7 +38,7 @@ from pytest_instrcount.host.patience import Patience
 
 #: Tests of a file that are named where one of them is not found.
 _MOST_NAMED = 20
-_NO_FORK = "the process of its file ended when it was to fork: are processes limited (ulimit -u)?"
+_LIMITED = ": are processes limited (ulimit -u)?"
 
 
 @dataclass(slots=True)
@@ -148,11 +148,13 @@ class Files:
         words = self._take_last_words(file)
         status = exit_status_within(file.parent.pid, LAST_MOMENT_SECONDS)
         self.close(file)
-        why = why or file.why or (_NO_FORK if file.collected is not None else "")
-        killed = status == signal.SIGKILL and not why
-        if (killed or why == _NO_FORK) and self._may_import_again(file):
+        why = why or file.why
+        between = file.collected is not None
+        if (between or (status == signal.SIGKILL and not why)) and self._may_import_again(file):
             return
         how = "ended" if status is None else describe_status(status)
+        if between:
+            why = f"the process of its file {how} when it was to fork{_LIMITED}"
         self._give_problem(file, why or f"the process that imported its file {how}", words)
 
     def _give_problem(self, file: FileChild, why: str, words: str) -> None:

@@ -9,7 +9,7 @@ in their sources are two. So a rename hides no cause behind "before never".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pytest_instrcount.counts.profile import Row
@@ -38,6 +38,8 @@ class Aligned:
     renamed: Mapping[str, tuple[str, ...]]
     #: what stands between others now: path -> calls that it has in the tree, of no cost
     between: Mapping[Path, int]
+    #: the old tree with new names, each branch where it was
+    unmoved: CallTree = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,13 @@ def align(old: CallTree, new: CallTree) -> Aligned:
     renamed: dict[str, tuple[str, ...]] = {}
     for gone, fresh in sorted(names.items()):
         renamed[fresh] = (*renamed.get(fresh, ()), gone)
-    moved = move(_rename(old, names), new)
-    return Aligned(moved.tree, renamed, moved.between)
+    unmoved = _rename(old, names)
+    moved = move(unmoved, new)
+    return Aligned(moved.tree, renamed, moved.between, unmoved)
 
 
 def _defined(names: Set[str], new: CallTree) -> Set[str]:
-    """Those that are in their source: of two, none is the other with another name."""
+    """Those whose source of today still defines them: of two, none is the other with another name."""
     paths = {name.rpartition(":")[0]: path for name, (path, _) in new.places.items()}
     found = set()
     for name in names:
@@ -89,10 +92,11 @@ def _defined(names: Set[str], new: CallTree) -> Set[str]:
 def _inner(before: Set[str], after: Set[str], names: Mapping[str, str]) -> dict[str, str]:
     """Functions within those that were renamed."""
     found: dict[str, str] = {}
+    fresh = after - before
     for name in sorted(before - after - names.keys(), key=len):
         outer, _, rest = name.rpartition(_WITHIN)
         new = f"{found.get(outer, names.get(outer))}{_WITHIN}{rest}"
-        if new in after - before:
+        if new in fresh:
             found[name] = new
     return found
 
@@ -237,7 +241,8 @@ def _rename(tree: CallTree, names: Mapping[str, str]) -> CallTree:
         )
         called = len(new) < 2 or new[-1] != new[-2] or path[-1] == path[-2]
         before = nodes.get(place, Row(0, 0))
+        calls = row.calls if called else 0
         # of two that were merged, one is called where both were
-        calls = max(before.calls, row.calls if called else 0)
+        calls = max(before.calls, calls) if path[-1] in names else before.calls + calls
         nodes[place] = Row(before.ir + row.ir, calls)
     return CallTree(tree.how, tree.counted, nodes)

@@ -155,19 +155,20 @@ class _Doings:
         self.before = _Side(aligned.tree)
         self.after = _Side(new)
         self._renamed = aligned.renamed
-        self._inserted = aligned.between
-        #: what stands between two others now and is not new -> what the first of these calls of it
-        self._between: dict[Path, Path] = {}
+        self._unmoved = aligned.unmoved
+        self._put_between = aligned.between
+        #: of those that are not new: path -> the outermost of them there, whose call it is
+        self._blamed_on: dict[Path, Path] = {}
         for path in sorted(aligned.between):
             if len(path) > 1 and (path[-1] in there or path[-1] in aligned.renamed):
-                self._between[path] = self._between.get(path[:-1], path)
+                self._blamed_on[path] = self._blamed_on.get(path[:-1], path)
         self._self_delta: dict[str, Fraction] = {}
         #: caller -> callee -> cost of calls, and on which paths
         self._called: dict[str, dict[str, tuple[Fraction, frozenset[Path]]]] = {}
 
     def add_own(self, path: Path, cost: Fraction) -> None:
         """The code of a function; if that only stands between now, its caller calls it."""
-        if path in self._between:
+        if path in self._blamed_on:
             self.add_calls(path[:-1], path, cost)
         else:
             self._add(path[-1], cost)
@@ -175,7 +176,7 @@ class _Doings:
     def add_calls(self, path: Path, child: Path, cost: Fraction) -> None:
         """Calls that are made more, or less, often than before."""
         if cost:
-            child = self._between.get(path, self._between.get(child, child))
+            child = self._blamed_on.get(path, self._blamed_on.get(child, child))
             *_, caller, callee = child
             self._add(caller, cost)
             called = self._called.setdefault(caller, {})
@@ -187,18 +188,13 @@ class _Doings:
 
     def deltas(self) -> tuple[PythonDelta, ...]:
         """All functions that differ, in the order of `PythonBlame.functions`."""
-        edges: dict[Path, set[Path]] = {}
-        inserted: dict[str, int] = {}
-        for path in (*self.before.tree.inclusive, *self.after.tree.inclusive):
-            edges.setdefault(path[-2:], set()).add(path)
-        for path, calls in self._inserted.items():
-            inserted[path[-1]] = inserted.get(path[-1], 0) + calls
+        there = self._unmoved.functions()
         old, new = self.before.functions, self.after.functions
         found = []
         for name in self._self_delta.keys() | old.keys() | new.keys():
             was, now = old.get(name, _NO_COST), new.get(name, _NO_COST)
             called = [
-                self._called_more(callee, cost, paths, edges[name, callee])
+                self._called_more(name, callee, cost, paths)
                 for callee, (cost, paths) in self._called.get(name, {}).items()
             ]
             delta = PythonDelta(
@@ -206,7 +202,7 @@ class _Doings:
                 self_delta=self._self_delta.get(name, _NOTHING),
                 own=self.after.per_call(now.own) - self.before.per_call(was.own),
                 inclusive=self.after.per_call(now.inclusive) - self.before.per_call(was.inclusive),
-                calls_before=self.before.per_call(was.calls - inserted.get(name, 0)),
+                calls_before=self.before.per_call(there.get(name, _NO_COST).calls),
                 calls_after=self.after.per_call(now.calls),
                 called=tuple(sorted(called, key=lambda each: (-abs(each.cost), each.name))),
                 renamed=self._renamed.get(name, ()),
@@ -229,16 +225,20 @@ class _Doings:
         )
 
     def _called_more(
-        self, callee: str, cost: Fraction, paths: Collection[Path], everywhere: Collection[Path]
+        self, caller: str, callee: str, cost: Fraction, paths: Collection[Path]
     ) -> CalledMore:
-        """Calls on the paths where they cost more or less; or on all, if there were, or are, others."""
-        for each in (paths, everywhere):
-            inserted = sum(self._inserted.get(path, 0) for path in each)
-            before = sum(map(self.before.calls, each), _NOTHING) - self.before.per_call(inserted)
-            after = sum(map(self.after.calls, each), _NOTHING)
-            if before and after:
-                break
+        """Calls on the paths where they cost more, or less; on all where there were none, or are none."""
+        put = self.before.per_call(sum(self._put_between.get(path, 0) for path in paths))
+        before = sum(map(self.before.calls, paths), _NOTHING) - put
+        after = sum(map(self.after.calls, paths), _NOTHING)
+        if not (before and after):
+            before = self.before.per_call(_calls(self._unmoved, (caller, callee)))
+            after = self.after.per_call(_calls(self.after.tree, (caller, callee)))
         return CalledMore(callee, before, after, cost)
+
+
+def _calls(tree: CallTree, edge: Path) -> int:
+    return sum(row.calls for path, row in tree.nodes.items() if path[-2:] == edge)
 
 
 class _Side:

@@ -35,10 +35,12 @@ def move(old: CallTree, new: CallTree) -> Moved:
     """
     before, after = old.functions(), new.functions()
     places: dict[Path, Path] = {(): ()}
-    # where what stands below one goes, if it is not below that
+    # where the children of what the new tree lacks there go, which stays below its caller
     skipped: dict[Path, Path] = {}
     nodes: dict[Path, Row] = {}
     between: dict[Path, int] = {}
+    # what is called in a place that was not called there
+    others: dict[Path, list[Path]] = {}
     for path in sorted(old.inclusive):
         upper, name = path[:-1], path[-1]
         above = skipped.get(upper, places[upper])
@@ -46,7 +48,9 @@ def move(old: CallTree, new: CallTree) -> Moved:
         row = old.nodes.get(path, Row(0, 0))
         if place not in new.inclusive:
             place = (*places[upper], name)
-            through, large = _between(new, above, name, old.children[upper], before)
+            if upper not in others:
+                others[upper] = _others(old.children[upper], new.children.get(above, ()))
+            through, large = _between(new, others[upper], name, before)
             if above and _stood_between(old, path, new, above, is_gone=name not in after) > large:
                 skipped[path] = above
             elif through:
@@ -62,6 +66,11 @@ def move(old: CallTree, new: CallTree) -> Moved:
     return Moved(old if same else CallTree(old.how, old.counted, nodes), between)
 
 
+def _others(before: Sequence[Path], after: Sequence[Path]) -> list[Path]:
+    known = {path[-1] for path in before}
+    return [path for path in after if path[-1] not in known]
+
+
 def _stood_between(
     old: CallTree, path: Path, new: CallTree, above: Path, *, is_gone: bool
 ) -> Fraction:
@@ -75,14 +84,12 @@ def _stood_between(
 
 
 def _between(
-    new: CallTree, above: Path, name: str, beside: Collection[Path], before: Collection[str]
+    new: CallTree, first: Sequence[Path], name: str, before: Collection[str]
 ) -> tuple[Path, Fraction]:
-    """What stands between ``above`` and ``name`` now and did not, and the share of it that ``name`` costs.
+    """What stands above ``name`` now, from the ``first`` on, and the share of it that ``name`` costs.
 
     Nothing where nobody knows, since there are several.
     """
-    known = {path[-1] for path in beside}
-    first = [path for path in new.children.get(above, ()) if path[-1] not in known]
     found: list[Path] = []
     for level in _levels(new, first):
         found = found or [path for path in level if (*path, name) in new.inclusive]
@@ -90,7 +97,7 @@ def _between(
         return (), _NOTHING
     [path] = found
     is_new = path in first and path[-1] not in before
-    whole = path[: len(above) + 1]
+    whole = path[: len(first[0])]
     share = _share(new, (*path, name), whole, _NOTHING if is_new else _LARGE)
     return (path if share else ()), share
 

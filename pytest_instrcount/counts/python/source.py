@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+#: Decorators of which no frame stands between a caller and the function.
+_PLAIN = frozenset(("property", "classmethod", "staticmethod", "getter", "setter", "deleter"))
+
 _UNNAMED: dict[str, type[ast.AST]] = {
     "<lambda>": ast.Lambda,
     "<genexpr>": ast.GeneratorExp,
@@ -95,7 +98,8 @@ def mentions(path: str, qualname: str, line: int, callee: str) -> bool:
 
 def is_decorated(path: str, qualname: str, line: int) -> bool:
     """True if callers may get something else than the function itself, as far as its source tells."""
-    return bool(getattr(_function(path, qualname, line), "decorator_list", ()))
+    decorators = getattr(_function(path, qualname, line), "decorator_list", ())
+    return any(getattr(each, "attr", getattr(each, "id", "")) not in _PLAIN for each in decorators)
 
 
 def _written(callee: str) -> str:
