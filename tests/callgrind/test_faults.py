@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_forked(project: pytest.Pytester, run: Callable[..
     )
     result, _ = run("--instrcount-blame=off")
     result.assert_outcomes(passed=1, errors=2)
-    assert result.stdout.str().count("ended when it was to fork") >= 2
+    assert result.stdout.str().count("was killed by SIGKILL when it was to fork") >= 2
 
 
 def test_the_limit_of_a_test_is_none_for_the_start(
