@@ -35,12 +35,11 @@ def ensure_request(item: pytest.Item) -> None:
 
 
 #: What pytest has in a test function, from 8.0 on.
-_OF_PYTEST_TEXT = (
-    "_explicit_tearDown _fixtureinfo _instance _obj _report_sections _request "
-    "_testcase callspec extra_keyword_matches fixturenames fspath funcargs keywords "
-    "originalname own_markers path stash user_properties "
-)
-_OF_PYTEST = frozenset(_OF_PYTEST_TEXT.split())
+_OF_PYTEST = """
+    _explicit_tearDown _fixtureinfo _instance _obj _report_sections _request _testcase callspec
+    extra_keyword_matches fixturenames fspath funcargs keywords originalname own_markers path stash
+    user_properties
+"""
 
 
 class Renewal:
@@ -61,7 +60,7 @@ class Renewal:
         body = values.get("_obj")
         is_own = body is None or _function(body) is own
         self._kept: Any = None
-        if is_own and values.keys() <= _OF_PYTEST and not len(item.stash):
+        if is_own and values.keys() <= {*_OF_PYTEST.split()} and not len(item.stash):
             return
         kept = {"values": values, "stash": item.stash._storage}
         if is_own and item.cls is not None:
