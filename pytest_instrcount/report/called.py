@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -101,20 +100,14 @@ def _name_in_source(tree: CallTree, caller: str, callee: str) -> str:
     here = path, split_name(caller)[0], line
     if not path or mentions(*here, split_name(callee)[0]):
         return callee
-    for level in _below(tree, caller, callee):
-        called = [each for each in level if mentions(*here, split_name(each)[0])]
-        wrapped = [each for each in called if _is_decorated(tree, each)]
+    calls = [path for path in tree.inclusive if path[-2:] == (caller, callee)]
+    _, *below = tree.levels(calls, 1 + _DEEPEST)
+    for level in below:
+        mentioned = {path[-1] for path in level if mentions(*here, split_name(path[-1])[0])}
+        wrapped = [each for each in mentioned if _is_decorated(tree, each)]
         if wrapped:
             return wrapped[0] if len(wrapped) == 1 else ""
     return ""
-
-
-def _below(tree: CallTree, caller: str, callee: str) -> Iterator[set[str]]:
-    """What a callee calls there, and what that calls."""
-    level = [path for path in tree.inclusive if path[-2:] == (caller, callee)]
-    for _ in range(_DEEPEST):
-        level = [child for path in level for child in tree.children.get(path, ())]
-        yield {path[-1] for path in level}
 
 
 def _is_decorated(tree: CallTree, name: str) -> bool:

@@ -206,6 +206,12 @@ def _in_common(first: frozenset[str], second: frozenset[str]) -> Fraction:
 def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     """The similarity of two functions; 0 if they are unrelated."""
     same_body = _same_body(first, second)
+    if same_body or known.calls == role.calls:
+        return _likeness_of_roles(known, role, same_body=same_body)
+    return _NOT
+
+
+def _likeness_of_roles(known: _Role, role: _Role, *, same_body: bool) -> Fraction:
     # the same callers, or both are where a test begins
     here = _in_common(known.callers, role.callers) > 0
     called = _in_common(known.called, role.called)
@@ -213,7 +219,7 @@ def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
     alike = called >= _ALIKE
     if same_body:
         return 3 + called + size if here or (known.called and alike) else _NOT
-    if not alike or not here or known.calls != role.calls:
+    if not alike or not here:
         return _NOT
     everywhere = known.callers == role.callers and len(role.callers) > 1
     some = known.called & role.called

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from pytest_instrcount.counts.python.align import Aligned, align
 from pytest_instrcount.counts.python.tree import CallTree, FunctionCost, Path
@@ -155,7 +156,7 @@ class _Doings:
         self.before = _Side(aligned.tree)
         self.after = _Side(new)
         self._renamed = aligned.renamed
-        self._unmoved = aligned.unmoved
+        self._unmoved = _Side(aligned.unmoved)
         self._put_between = aligned.between
         #: of those that are not new: path -> the outermost of them there, whose call it is
         self._blamed_on: dict[Path, Path] = {}
@@ -188,7 +189,7 @@ class _Doings:
 
     def deltas(self) -> tuple[PythonDelta, ...]:
         """All functions that differ, in the order of `PythonBlame.functions`."""
-        there = self._unmoved.functions()
+        there = self._unmoved.functions
         old, new = self.before.functions, self.after.functions
         found = []
         for name in self._self_delta.keys() | old.keys() | new.keys():
@@ -232,13 +233,9 @@ class _Doings:
         before = sum(map(self.before.calls, paths), _NOTHING) - put
         after = sum(map(self.after.calls, paths), _NOTHING)
         if not (before and after):
-            before = self.before.per_call(_calls(self._unmoved, (caller, callee)))
-            after = self.after.per_call(_calls(self.after.tree, (caller, callee)))
+            before = self._unmoved.per_call(self._unmoved.edges.get((caller, callee), 0))
+            after = self.after.per_call(self.after.edges.get((caller, callee), 0))
         return CalledMore(callee, before, after, cost)
-
-
-def _calls(tree: CallTree, edge: Path) -> int:
-    return sum(row.calls for path, row in tree.nodes.items() if path[-2:] == edge)
 
 
 class _Side:
@@ -254,6 +251,14 @@ class _Side:
     @property
     def total(self) -> Fraction:
         return self.per_call(self.tree.total)
+
+    @cached_property
+    def edges(self) -> Mapping[Path, int]:
+        """Caller and callee -> calls, wherever they are made."""
+        found: dict[Path, int] = {}
+        for path, row in self.tree.nodes.items():
+            found[path[-2:]] = found.get(path[-2:], 0) + row.calls
+        return found
 
     def below(self, path: Path) -> Sequence[Path]:
         return self.tree.children.get(path, ())

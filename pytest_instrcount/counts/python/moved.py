@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -75,7 +75,7 @@ def _stood_between(
     old: CallTree, path: Path, new: CallTree, above: Path, *, is_gone: bool
 ) -> Fraction:
     """The share of what a function costs that its caller calls itself now, and did not; 0 if nothing."""
-    for level in _levels(old, old.children.get(path, ())):
+    for level in old.levels(old.children.get(path, ()), _DEEPEST):
         for child in level:
             known = (*path[:-1], child[-1]) in old.inclusive
             if not known and (*above, child[-1]) in new.inclusive:
@@ -91,7 +91,7 @@ def _between(
     Nothing where nobody knows, since there are several.
     """
     found: list[Path] = []
-    for level in _levels(new, first):
+    for level in new.levels(first, _DEEPEST):
         found = found or [path for path in level if (*path, name) in new.inclusive]
     if len(found) != 1:
         return (), _NOTHING
@@ -100,13 +100,6 @@ def _between(
     whole = path[: len(first[0])]
     share = _share(new, (*path, name), whole, _NOTHING if is_new else _LARGE)
     return (path if share else ()), share
-
-
-def _levels(tree: CallTree, first: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """These paths, and what is below them, level by level."""
-    for _ in range(_DEEPEST):
-        yield first
-        first = [child for path in first for child in tree.children.get(path, ())]
 
 
 def _share(tree: CallTree, part: Path, whole: Path, least: Fraction) -> Fraction:

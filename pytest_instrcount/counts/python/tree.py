@@ -93,6 +93,12 @@ class CallTree:
             found.setdefault(path[:-1], []).append(path)
         return {path: tuple(below) for path, below in found.items()}
 
+    def levels(self, first: Sequence[Path], number: int) -> Iterator[Sequence[Path]]:
+        """These paths, and what is below them, in so many levels."""
+        for _ in range(number):
+            yield first
+            first = [child for path in first for child in self.children.get(path, ())]
+
     def functions(self) -> dict[str, FunctionCost]:
         """Name -> cost, added up over all places."""
         own: dict[str, int] = {}
