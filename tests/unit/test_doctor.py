@@ -326,6 +326,20 @@ def test_symbols(tmp_path: Path, content: bytes, found: bool | None) -> None:
     assert machine.check_symbols(path).state == ("warn" if found is False else "ok")
 
 
+def test_symbols_of_a_debug_package(tmp_path: Path) -> None:
+    """Debian's python3.15-dbg has those of the stripped build, by the build's id."""
+    note = struct.pack("<III4s20s", 4, 20, 3, b"GNU", bytes(range(0xA0, 0xB4)))
+    content = bytearray(elf(1, 7))
+    struct.pack_into("<QQ", content, 64 + 64 + 24, len(content), len(note))
+    path = tmp_path / "python"
+    path.write_bytes(content + note)
+    assert has_symbols(path, tmp_path) is False
+    symbols = tmp_path / ".build-id/a0" / f"{bytes(range(0xA1, 0xB4)).hex()}.debug"
+    symbols.parent.mkdir(parents=True)
+    symbols.touch()
+    assert has_symbols(path, tmp_path) is True
+
+
 def test_the_file_of_this_interpreter() -> None:
     """It is there, and is a program or a library of this machine."""
     if sys.platform == "linux":

@@ -154,7 +154,7 @@ def check_symbols(program: Path) -> Check:
             "symbols",
             "warn",
             f"{program} is stripped: failures name fewer C functions, max_allocs_delta= is refused",
-            "a Python of uv, pyenv or setup-python has symbols",
+            f"take a Python of uv or pyenv, or the package python3.{sys.version_info.minor}-dbg",
         )
     return Check("symbols", "ok", f"{program} {'has them' if found else 'is of another format'}")
 
