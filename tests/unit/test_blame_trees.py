@@ -136,6 +136,25 @@ assert "ENTER_INIT" not in text.getvalue()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_methods_that_are_made_of_text_have_names() -> None:
+    """Those of all dataclasses have one name and line, of all named tuples one, too."""
+    code = """
+import collections, dataclasses
+from pytest_instrcount.callgrind.inside.trampolines import name_made_methods
+@dataclasses.dataclass(order=True)
+class A:
+    x: int
+    def double(self): return A(2 * self.x)
+B = collections.namedtuple("B", "x")
+name_made_methods()
+made = [A.__init__, A.__lt__, A.__eq__, A.double, B.__new__]
+assert [each.__code__.co_qualname for each in made] == [each.__qualname__ for each in made]
+assert A.__init__.__qualname__ == "A.__init__" and B.__new__.__qualname__ == "B.__new__"
+assert A(1) < A(2) == A(1).double() and B(3).x == 3
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_code_that_a_thread_runs_is_noted() -> None:
     """In one that is started meanwhile; what others had set for threads is there again."""
 

@@ -34,6 +34,8 @@ _WORD = 8
 # Of a class: made at run time; and whether its attributes can be set.
 _HEAP_TYPE = 1 << 9
 _MUTABLE_HEAP_TYPE = _HEAP_TYPE | 1 << 8
+# What a class has whose methods are made of text.
+_MADE = {"__dataclass_fields__", "_fields"}
 # _PyInterpreterFrame.f_code of 3.11.
 _F_CODE = 32
 
@@ -71,6 +73,7 @@ class PerfTrampolines:
     def start(self) -> None:
         """From now on each Python function has a frame of its own."""
         os.register_at_fork(after_in_child=self._leave_none)
+        name_made_methods()
         if sys.version_info[:2] == (3, 13):
             keep_inits_apart()
         _sys.activate_stack_trampoline("perf")
@@ -104,6 +107,22 @@ def keep_inits_apart() -> None:
             type.__setattr__(each, "__init__", made(init))
 
 
+def name_made_methods() -> None:
+    """Have the code of methods that ``dataclass`` and ``namedtuple`` make say which class they are of.
+
+    >>> from dataclasses import make_dataclass
+    >>> init = make_dataclass("Point", ["x"]).__init__
+    >>> name_made_methods(); init.__code__.co_qualname
+    'Point.__init__'
+    """
+    for each in classes_alive():
+        for made in each.__dict__.values() if _MADE & each.__dict__.keys() else ():
+            function = getattr(made, "__func__", made)  # __new__ is a static method
+            if type(function) is FunctionType and function.__code__.co_filename.startswith("<"):
+                code: Any = function.__code__
+                function.__code__ = code.replace(co_qualname=function.__qualname__)
+
+
 def classes_alive() -> list[type]:
     """All classes that there are."""
     found: dict[type, None] = {object: None}
@@ -125,6 +144,7 @@ class EvaluatorTrampolines:
 
     def learn(self) -> AbstractContextManager[None]:
         """Around one repetition: what it calls will have frames of its own."""
+        name_made_methods()
         return noting_codes(self._called)
 
     def start(self) -> None:
