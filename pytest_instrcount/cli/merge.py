@@ -21,7 +21,7 @@ from pytest_instrcount.gate.store.folder import (
     read_folder,
     shard_files,
 )
-from pytest_instrcount.gate.store.names import printable, reason_of, shown_path
+from pytest_instrcount.gate.store.names import file_error, printable, shown_path
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several
@@ -64,11 +64,7 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
     try:
         write_output(out, (json.dumps(report, indent=2) + "\n").encode())
     except (OSError, ValueError) as error:
-        raise InstrcountError(
-            "merge-write",
-            f"{shown_path(out)} cannot be written: {reason_of(error)}",
-            f"ls -ld {shown_path(out)}",
-        ) from error
+        raise file_error("merge-write", out, error, f"ls -ld {shown_path(out)}") from error
     failures = [*missing_shards([each for _, each in reports]), *failures_in(report, policy)]
     lines = [
         f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
@@ -109,11 +110,9 @@ class Findings:
         Raises pytest.UsageError where tables are of an older format.
         """
         self.expect(place)
-        try:
-            if read:
+        if read:
+            with as_usage_errors():
                 self.calls.expect(place.nodeid)
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
 
     @timed("compare")
     def rule_calls(self, count: TracedCount) -> None:

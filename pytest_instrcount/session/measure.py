@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +16,7 @@ from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
 from pytest_instrcount.config.options import leave_snapshots, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.fixtures.first_call import remarks_on_first
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MOST_BLAMED = 20
 
 
+@dataclass(slots=True, eq=False)
 class Counting:
     """The plugin object that measures; its hooks are in the order of the story.
 
@@ -49,89 +50,75 @@ class Counting:
     of the environment are complete.
     """
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        valgrind: str,
-        context: LaunchContext,
-        findings: Findings,
-        selection: Selection,
-        done: Callable[[pytest.Session], None],
-        *,
-        say: Callable[[str], None],
-        dealt: bool = False,
-        jobs: int = 0,
-        prepare: Callable[[], None] = lambda: None,
-        ready: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._config = config
-        self._settings = settings
-        self._valgrind = valgrind
-        self._context = context
-        self._findings = findings
-        self._selection = selection
-        self._done = done
-        self._say = say
-        self._dealt = dealt
-        self._prepare = prepare
-        self._ready = ready
-        self._jobs = jobs or facts.core_count()
-        self._native = runs_natively(config)
-        self._one_done: Callable[[], None] = lambda: None
-        self._zygote: Zygote | None = None
-        self._tracing: TracedTests | None = None
-        self._numbers: dict[str, int] = {}
-        self._chosen: dict[str, Settings] = {}
-        self._items: dict[str, pytest.Function] = {}
-        self._passed: set[str] = set()
-        self._owner = os.getpid()
+    config: pytest.Config
+    settings: Settings
+    valgrind: str
+    context: LaunchContext
+    findings: Findings
+    selection: Selection
+    done: Callable[[pytest.Session], None]
+    say: Callable[[str], None]
+    dealt: bool = False
+    jobs: int = field(default_factory=facts.core_count)
+    prepare: Callable[[], None] = lambda: None
+    ready: Callable[[], None] = lambda: None
+    _native: bool = False
+    _outcomes: Outcomes = field(init=False)
+    _one_done: Callable[[], None] = lambda: None
+    _zygote: Zygote | None = None
+    _tracing: TracedTests | None = None
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _chosen: dict[str, Settings] = field(default_factory=dict)
+    _items: dict[str, pytest.Function] = field(default_factory=dict)
+    _passed: set[str] = field(default_factory=set)
+    _owner: int = field(default_factory=os.getpid)
+
+    def __post_init__(self) -> None:
+        self._native = runs_natively(self.config)
 
     # Plan.
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Ask other plugins, and start the zygote; it gets ready while pytest collects."""
-        rulings = self._findings.rulings
-        self._settings, rulings.environment = consult(
-            self._config, self._settings, rulings.environment
+        rulings = self.findings.rulings
+        self.settings, rulings.environment = consult(
+            self.config, self.settings, rulings.environment
         )
-        self._outcomes = Outcomes(self._config, self._settings, self._findings)
-        self._ready()
+        self._outcomes = Outcomes(self.config, self.settings, self.findings)
+        self.ready()
         if self._native:
-            self._findings.note(
+            self.findings.note(
                 "nothing is measured under --pdb, --trace, --snapshot-update: the tests ran natively"
             )
             return
-        leave_snapshots(self._config)
-        self._zygote = self._start_zygote(self._valgrind, layouts=rulings.needs_layouts)
+        leave_snapshots(self.config)
+        self._zygote = self._start_zygote(self.valgrind, layouts=rulings.needs_layouts)
 
     @timed("start of Valgrind")
     def _start_zygote(
         self, valgrind: str, options: Sequence[str] = (), *, layouts: bool = False
     ) -> Zygote:
-        about = self._config, self._settings, valgrind, self._context, self._jobs, options
-        try:
+        about = self.config, self.settings, valgrind, self.context, self.jobs, options
+        with as_usage_errors():
             return start_zygote(*about, layouts=layouts)
-        except InstrcountError as error:
-            raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Check all markers, then ask for all measurements at once."""
         if self._zygote is None:
             return
-        self._prepare()
-        planned = plan_measured(session.items, self._settings, self._findings)
+        self.prepare()
+        planned = plan_measured(session.items, self.settings, self.findings)
         self._items = {nodeid: item for nodeid, (item, _) in planned.items()}
         self._chosen = {nodeid: chosen for nodeid, (_, chosen) in planned.items()}
         self._plan_traced(session.items)
-        self._selection.note_measured(self._chosen)
-        self._findings.find_renames(self._selection)
-        self._config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
+        self.selection.note_measured(self._chosen)
+        self.findings.find_renames(self.selection)
+        self.config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
         if not self._chosen:
             self._end_counting()
-        elif not self._dealt:
+        elif not self.dealt:
             self._ask(list(self._items.values()))
 
     @timed("calls")
@@ -142,12 +129,12 @@ class Counting:
         from pytest_instrcount.session.calls import TracedTests, find_traced
 
         traced = find_traced(items)
-        self._selection.note_traced(item.nodeid for item in traced)
+        self.selection.note_traced(item.nodeid for item in traced)
         for item in traced:
-            self._findings.expect_calls(Place.of(item), read=not self._dealt)
-        self._tracing = TracedTests(self._start_zygote(""), traced, self._settings)
-        self._config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
-        if not self._dealt:
+            self.findings.expect_calls(Place.of(item), read=not self.dealt)
+        self._tracing = TracedTests(self._start_zygote(""), traced, self.settings)
+        self.config.pluginmanager.register(self._tracing.limits, "instrcount-limits")
+        if not self.dealt:
             self._tracing.ask([item.nodeid for item in traced])
 
     def _ask(self, items: Sequence[pytest.Item]) -> None:
@@ -157,11 +144,9 @@ class Counting:
         self._numbers |= {item.nodeid: number for number, item in enumerate(items, first)}
 
     def _order(self, item: pytest.Item) -> Order:
-        settings, verbose = self._chosen[item.nodeid], self._config.getoption("verbose", 0)
-        try:
-            known = self._findings.rulings.made_with(item.nodeid)
-        except InstrcountError as error:  # of an older format, as all others will be
-            raise pytest.UsageError(str(error)) from None
+        settings, verbose = self._chosen[item.nodeid], self.config.getoption("verbose", 0)
+        with as_usage_errors():  # of an older format, as all others will be
+            known = self.findings.rulings.made_with(item.nodeid)
         return order_for(item.nodeid, item.path, settings, known, verbose)
 
     # Measure.
@@ -170,21 +155,21 @@ class Counting:
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
         """Around the tests: say what is coming, then measure what one count does not settle."""
         if self._numbers:
-            stored = self._findings.rulings.needs_layouts
-            self._one_done = Estimate(self._say, len(self._numbers), self._jobs, stored=stored)
+            stored = self.findings.rulings.needs_layouts
+            self._one_done = Estimate(self.say, len(self._numbers), self.jobs, stored=stored)
         try:
-            with noting_interruption(self._findings):
+            with noting_interruption(self.findings):
                 result = yield
-            if self._dealt and (session.shouldfail or session.shouldstop):
+            if self.dealt and (session.shouldfail or session.shouldstop):
                 return result  # the controller raises what pytest raises here without pytest-xdist
             if self._zygote is not None:
                 measure_layouts(
                     self._zygote,
-                    self._findings,
+                    self.findings,
                     lambda nodeid: self._order(self._items[nodeid]),
                     self._limits_of,
-                    self._say,
-                    self._jobs,
+                    self.say,
+                    self.jobs,
                 )
             self._end_counting()
             self._attribute()
@@ -195,16 +180,16 @@ class Counting:
         finally:
             self.end()
         if not self._native:
-            self._done(session)
+            self.done(session)
         return result
 
     @timed("calls")
     def _count_calls(self, tracing: TracedTests) -> None:
-        if self._dealt:
+        if self.dealt:
             tracing.ask(sorted(self._passed))
         tracing.rule(
-            self._findings,
-            lambda nodeid: Heartbeat(self._say, nodeid),
+            self.findings,
+            lambda nodeid: Heartbeat(self.say, nodeid),
             self._passed.__contains__,
         )
 
@@ -215,10 +200,10 @@ class Counting:
     @timed("by Python function")
     def _attribute(self) -> None:
         """Find out by Python function what regressed, and what is about to be stored."""
-        if self._settings.blame == "off":
+        if self.settings.blame == "off":
             return
         orders, counted = [], {}
-        for each, how in self._findings.rulings.to_attribute(MOST_BLAMED):
+        for each, how in self.findings.rulings.to_attribute(MOST_BLAMED):
             order = self._order(self._items[each.nodeid])
             orders.append((replace(order, warmup=each.warmup, calls=each.calls_elsewhere), how))
             counted[each.nodeid] = each.total_ir, each.calls
@@ -227,17 +212,17 @@ class Counting:
         from pytest_instrcount.session.attribute import Blaming
 
         blaming = Blaming(
-            self._start_zygote, self._settings.blame, self._valgrind, self._config.rootpath
+            self._start_zygote, self.settings.blame, self.valgrind, self.config.rootpath
         )
-        heartbeat = Heartbeat(self._say, total=len(orders))
-        with closing(blaming.measure(orders, self._say, heartbeat.of)) as trees:
+        heartbeat = Heartbeat(self.say, total=len(orders))
+        with closing(blaming.measure(orders, self.say, heartbeat.of)) as trees:
             for nodeid, tree in trees:
-                self._findings.attribute(nodeid, tree.over(counted[nodeid][1]))
+                self.findings.attribute(nodeid, tree.over(counted[nodeid][1]))
         for nodeid, first_ir in blaming.first_irs.items():
             total, calls = counted[nodeid]
-            self._findings.remark(nodeid, remarks_on_first(first_ir, total / calls))
+            self.findings.remark(nodeid, remarks_on_first(first_ir, total / calls))
         for note in blaming.notes:
-            self._findings.note(note)
+            self.findings.note(note)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
@@ -247,17 +232,17 @@ class Counting:
         if item.nodeid not in self._chosen or self._zygote is None:
             return None
         soon = [item]
-        if self._dealt and nextitem is not None and nextitem.nodeid in self._chosen:
+        if self.dealt and nextitem is not None and nextitem.nodeid in self._chosen:
             soon.append(nextitem)
         # a test that runs a second time (--keep-duplicates) is asked for again
         self._ask([each for each in soon if each.nodeid not in self._numbers])
         number = self._numbers.pop(item.nodeid)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         try:
-            answer = self._zygote.wait(number, Heartbeat(self._say, item.nodeid))
+            answer = self._zygote.wait(number, Heartbeat(self.say, item.nodeid))
             if is_lost(answer):
                 again = self._zygote.ask([self._order(item)])
-                answer = self._zygote.wait(again, Heartbeat(self._say, item.nodeid))
+                answer = self._zygote.wait(again, Heartbeat(self.say, item.nodeid))
         except ZygoteFailed as error:
             self.end()
             raise pytest.UsageError(str(error)) from None
@@ -265,7 +250,7 @@ class Counting:
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         self._one_done()
         if skipped is not None:
-            know_why_left(self._findings, item, nextitem, skipped)
+            know_why_left(self.findings, item, nextitem, skipped)
         end_neighbours(item, nextitem)
         return True
 

@@ -40,17 +40,7 @@ _TOO_LATE = (
     "instrcount: it got its marker or fixture while it ran, and was not counted [not-measured]\n"
     "  fix: take instrcount as an argument, or write @pytest.mark.instrcount above the test"
 )
-_FACTS = (
-    "files",
-    "measured",
-    "traced",
-    "deselected",
-    "ignored",
-    "dropped",
-    "collected",
-    "broken",
-    "skipped",
-)
+_FACTS = "files measured traced deselected ignored dropped collected broken skipped"
 
 
 class Selection:
@@ -108,11 +98,11 @@ class Selection:
 
     def facts(self) -> dict[str, frozenset[str]]:
         """Sets of node ids that a run knows, by name."""
-        return {name: frozenset(getattr(self, f"_{name}")) for name in _FACTS}
+        return {name: frozenset(getattr(self, f"_{name}")) for name in _FACTS.split()}
 
     def learn(self, facts: Mapping[str, frozenset[str]]) -> None:
         """Know what another process has collected."""
-        for name in _FACTS:
+        for name in _FACTS.split():
             getattr(self, f"_{name}").update(facts[name])
 
     def note_measured(self, nodeids: Iterable[str]) -> None:

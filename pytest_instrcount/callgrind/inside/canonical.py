@@ -16,93 +16,56 @@ from typing import Any
 
 from pytest_instrcount.callgrind.command import temporary_folder
 
+#: Options, by their ``dest``, that have one value inside: those that are switched off, ...
+_OFF = """
+    collectonly lf failedfirst newfirst stepwise stepwise_skip stepwise_reset cacheclear setuponly
+    setupplan setupshow no_header no_summary showlocals fulltrace usepdb trace
+    distload looponfail json_report randomly_reset_seed randomly_reorganize
+    store_durations clean_durations benchmark_only benchmark_skip codspeed
+"""
+#: ... and those that are as if they were not given.
+_NOT_GIVEN = """
+    deselect cacheshow durations durations_min pastebin xmlpath junitprefix log_cli_level basetemp debug
+    usepdb_cls numprocesses maxprocesses testrunuid maxworkerrestart maxschedchunk
+    force_reruns htmlpath report_log splits group test-group-count test-group random-seed
+"""
 #: Option (its ``dest``) -> its value inside. Those of plugins that are not installed do no harm.
 FIXED_OPTIONS: Mapping[str, Any] = {
+    **dict.fromkeys(_OFF.split(), False),
+    **dict.fromkeys(_NOT_GIVEN.split()),
     # what to run
     "keyword": "",
     "markexpr": "",
-    "deselect": None,
     "maxfail": 0,
-    "collectonly": False,
-    "lf": False,
-    "failedfirst": False,
-    "newfirst": False,
-    "stepwise": False,
-    "stepwise_skip": False,
-    "stepwise_reset": False,
-    "cacheclear": False,
-    "cacheshow": None,
-    "setuponly": False,
-    "setupplan": False,
-    "setupshow": False,
     # how to show it (a test that fails is shown as the user asked, see inside)
     "verbose": 0,
-    "no_header": False,
-    "no_summary": False,
     "reportchars": "fE",
     "color": "no",
     "code_highlight": "no",
-    "durations": None,
-    "durations_min": None,
     "tbstyle": "auto",
-    "showlocals": False,
     "showcapture": "all",
-    "fulltrace": False,
     "capture": "fd",
-    "pastebin": None,
-    "xmlpath": None,
-    "junitprefix": None,
-    "log_cli_level": None,
     "log_file": os.devnull,
-    "basetemp": None,
-    "debug": None,
-    # debuggers
-    "usepdb": False,
-    "usepdb_cls": None,
-    "trace": False,
     # pytest-xdist
-    "numprocesses": None,
-    "maxprocesses": None,
     "dist": "no",
-    "distload": False,
     "tx": [],
     "px": [],
-    "looponfail": False,
     "rsyncdir": [],
     "rsyncignore": [],
-    "testrunuid": None,
-    "maxworkerrestart": None,
     "loadscopereorder": True,
-    "maxschedchunk": None,
-    # pytest-cov, pytest-rerunfailures, pytest-randomly, pytest-html, pytest-json-report
+    # pytest-cov, pytest-rerunfailures, pytest-randomly
     "cov_source": [],
     "no_cov": True,
     "reruns": 0,
     "reruns_delay": 0,
-    "force_reruns": None,
     "randomly_seed": 0,
-    "randomly_reset_seed": False,
-    "randomly_reorganize": False,
-    "htmlpath": None,
-    "json_report": False,
-    "report_log": None,
-    # pytest-split, pytest-shard, pytest-test-groups
-    "splits": None,
-    "group": None,
+    # pytest-split, pytest-shard
     "splitting_algorithm": "duration_based_chunks",
-    "store_durations": False,
-    "clean_durations": False,
     "durations_path": os.devnull,
     "num_shards": 1,
     "shard_id": 0,
-    "test-group-count": None,
-    "test-group": None,
-    "random-seed": None,
-    # pytest-benchmark, pytest-codspeed
+    # pytest-benchmark
     "benchmark_disable": True,
-    "benchmark_only": False,
-    "benchmark_skip": False,
-    "codspeed": False,
 }
 
 #: Options of a failure's text; given to a child once it has a failure to show.

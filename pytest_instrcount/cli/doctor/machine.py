@@ -83,22 +83,16 @@ def check_python() -> Check:
 
 
 #: Plugins that a measured run has to do with, as distributions.
-_NEIGHBOURS = (
-    "pytest-xdist",
-    "pytest-benchmark",
-    "pytest-codspeed",
-    "pytest-cov",
-    "pytest-randomly",
-    "pytest-rerunfailures",
-    "pytest-split",
-    "pytest-timeout",
-)
+_NEIGHBOURS = """
+    pytest-xdist pytest-benchmark pytest-codspeed pytest-cov pytest-randomly pytest-rerunfailures
+    pytest-split pytest-timeout
+"""
 
 
 def check_pytest(plugins: Mapping[str, str]) -> Check:
     """pytest, this plugin, and the plugins that a measured run has to do with."""
     found = f"{importlib.metadata.version('pytest')}, pytest-instrcount {__version__}"
-    others = [f"{name} {plugins[name]}" for name in _NEIGHBOURS if name in plugins]
+    others = [f"{name} {plugins[name]}" for name in _NEIGHBOURS.split() if name in plugins]
     return Check("pytest", "ok", f"{found}; with {', '.join(others) if others else 'no other'}")
 
 

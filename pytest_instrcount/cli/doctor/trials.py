@@ -22,20 +22,10 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.session.profiles import COUNTED, kept_path
 
 #: Folders that are no part of a project when it is copied.
-LEFT_OUT = (
-    ".git",
-    ".hg",
-    ".tox",
-    ".nox",
-    ".venv",
-    "venv",
-    "node_modules",
-    "__pycache__",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    "instrcount_baselines",
-)
+LEFT_OUT = """
+    .git .hg .tox .nox .venv venv node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache
+    instrcount_baselines
+"""
 #: A project of more bytes is not copied.
 LARGEST_COPY = 500_000_000
 
@@ -163,7 +153,9 @@ class Trials:
         if _size(root) > LARGEST_COPY:
             return None
         there = self.scratch / "a-folder-with-another-and-longer-name" / f"{root.name}-copy"
-        shutil.copytree(root, there, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        shutil.copytree(
+            root, there, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT.split())
+        )
         folder = self.project.folder
         return there / folder.relative_to(root) if folder.is_relative_to(root) else there
 
@@ -224,7 +216,7 @@ def _size(root: Path) -> int:
     """Bytes of what would be copied, as far as is needed to say that it is too much."""
     size = 0
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        folders[:] = [name for name in folders if name not in LEFT_OUT.split()]
         for name in files:
             try:
                 size += os.lstat(os.path.join(folder, name)).st_size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pytest_instrcount.gate.store.values import Invalid, count_of, list_of, object_of, text_of
 
@@ -58,10 +58,7 @@ def parse_reason(given: str) -> str:
 
 def ledger_values(ledger: Sequence[Entry]) -> list[dict[str, object]]:
     """The entries as plain values."""
-    return [
-        {"old": each.old, "new": each.new, "reason": each.reason, "commit": each.commit}
-        for each in ledger
-    ]
+    return list(map(asdict, ledger))
 
 
 def parse_ledger(found: object) -> tuple[Entry, ...]:

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.config.settings import Settings, load_command_line
-from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE, is_traced
+from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
@@ -31,6 +31,7 @@ from pytest_instrcount.session.against.request import Answer, Request, pack
 from pytest_instrcount.session.against.worktree import take_worktree
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.progress import Pulse, say
+from pytest_instrcount.session.selection import is_measured
 
 _LAUNCH = Path(__file__).parent / "launch.py"
 _PACKAGE = Path(__file__).parents[2]
@@ -105,11 +106,7 @@ class Head:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Measure the same tests at the commit, before any of this side is asked for."""
-        self._files = {
-            item.nodeid: str(item.path)
-            for item in session.items
-            if item.get_closest_marker("instrcount") is not None or is_traced(item)
-        }
+        self._files = {item.nodeid: str(item.path) for item in filter(is_measured, session.items)}
         if not self._files or self._ahead:
             return
         with as_usage_errors():
