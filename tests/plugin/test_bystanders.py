@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+
+from pytest_instrcount.callgrind.inside.bystanders import say_first_run
 
 #: Each does something around every test.
 PLUGIN = """
@@ -71,7 +75,13 @@ def test_what_a_test_asks_for_is_renewed(pytester: pytest.Pytester, source: str)
 
 
 @pytest.mark.parametrize(
-    "hook", ["pytest_runtest_protocol(item)", "pytest_runtest_call(item)", "pytest_pyfunc_call()"]
+    "hook",
+    [
+        "pytest_runtest_protocol(item)",
+        "pytest_fixture_setup(request)",
+        "pytest_runtest_call(item)",
+        "pytest_pyfunc_call()",
+    ],
 )
 def test_a_hook_of_the_project(pytester: pytest.Pytester, hook: str) -> None:
     hook = CONFTEST + f"\n    def {hook}:\n        pass\n"
@@ -88,3 +98,15 @@ def test_a_fixture_that_a_hook_has_put_in(pytester: pytest.Pytester) -> None:
 """
     )
     assert said_of(pytester, PLAIN, conftest=hook) == "renewed"
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_reruns_say_of_a_first_run(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, installed: bool
+) -> None:
+    """Fixtures read it at the test; it is nothing that was given to this one."""
+    monkeypatch.setattr(pytest.Function, "execution_count", None, raising=False)
+    plugins = SimpleNamespace(hasplugin=lambda name: installed and name == "rerunfailures")
+    say_first_run(SimpleNamespace(pluginmanager=plugins))  # type: ignore[arg-type]
+    assert request.node.execution_count == (1 if installed else None)
+    assert "execution_count" not in vars(request.node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -28,11 +29,19 @@ _ASKING = """
 _XUNIT = frozenset(("_pytest.python", "_pytest.unittest"))
 _PHASE_HOOKS = (
     "pytest_runtest_protocol",
+    "pytest_fixture_setup",
     "pytest_runtest_setup",
     "pytest_runtest_call",
     "pytest_pyfunc_call",
     "pytest_runtest_teardown",
 )
+
+
+def say_first_run(config: pytest.Config) -> None:
+    """Have tests say what pytest-rerunfailures says in a first run, by a protocol that does not run inside."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        test: Any = pytest.Function
+        test.execution_count = 1
 
 
 def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:

@@ -53,6 +53,8 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "rsyncdir": [],
     "rsyncignore": [],
     "loadscopereorder": True,
+    # pytest-dependency: no process knows how other tests ended
+    "ignore_unknown_dependency": True,
     # pytest-cov, pytest-rerunfailures, pytest-randomly
     "cov_source": [],
     "no_cov": True,

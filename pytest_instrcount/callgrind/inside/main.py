@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
+from pytest_instrcount.callgrind.inside.bystanders import say_first_run
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
@@ -221,6 +222,7 @@ class Zygote:
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
         self._config.pluginmanager.unregister(listener)
+        say_first_run(self._config)
         child = TestChild(session, self._sink, self._loader, layout=order["layout"])
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
