@@ -52,8 +52,8 @@ MEANINGS: dict[Cause, tuple[str, str]] = {
         "let the variables through that it looks for: instrcount_env = NAME in the ini file",
     ),
     Cause.uncounted: (
-        "it has a baseline, and nothing of it was counted [uncounted]",
-        "have it counted again, or: delete its baseline",
+        "nothing of it was counted, so nothing was compared [uncounted]",
+        "have it counted, or: delete its baseline",
     ),
 }
 

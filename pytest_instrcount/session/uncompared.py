@@ -33,6 +33,10 @@ class Left:
     said: str = ""
 
 
+# Of a test that never came to be run here.
+_TAKEN = Left(Cause.uncounted, "a plugin or conftest has run it in its own way")
+
+
 def run_natively(item: Any, nextitem: pytest.Item | None) -> list[Any]:
     """Run a test that has not passed under Valgrind as without the plugin; its reports, told to nobody."""
     runner = item.config.pluginmanager.getplugin("runner")
@@ -80,12 +84,11 @@ def settle_left(
     for nodeid in sorted(selection.measured - rulings.results.keys()):
         if failed(nodeid):
             continue
-        left = findings.left.get(nodeid, Left(Cause.uncounted))
+        left = findings.left.get(nodeid, _TAKEN)
         found = rulings.baseline(nodeid)
-        if isinstance(found, Missing) and not (
-            left.cause is Cause.skipped and rulings.policy.missing == "fail"
-        ):
-            without += [nodeid] if left.cause is Cause.skipped else []
+        nothing_said = left is _TAKEN or left.cause is Cause.skipped
+        if isinstance(found, Missing) and not (nothing_said and rulings.policy.missing == "fail"):
+            without += [nodeid] if nothing_said else []
         elif left.cause is None:
             natively.append(nodeid)
         else:
@@ -93,6 +96,12 @@ def settle_left(
             rulings.results[nodeid] = TestResult(
                 nodeid, Verdict.uncounted, None, ir, None, limit, reason=left.said, cause=left.cause
             )
+    _note_left(findings, natively, without)
+    _note_dropped(findings, selection)
+    return _why_uncounted(findings, failed)
+
+
+def _note_left(findings: Findings, natively: list[str], without: list[str]) -> None:
     for nodeids, one, many in (
         (
             natively,
@@ -101,15 +110,13 @@ def settle_left(
         ),
         (
             without,
-            "1 test has not passed under Valgrind, and has no baseline",
-            "{} tests have not passed under Valgrind, and have no baseline",
+            "1 test was not counted under Valgrind, and has no baseline",
+            "{} tests were not counted under Valgrind, and have no baseline",
         ),
     ):
         if nodeids:
             what = one if len(nodeids) == 1 else many.format(len(nodeids))
             findings.note(f"{what}: {named(nodeids)}")
-    _note_dropped(findings, selection)
-    return _why_uncounted(findings, failed)
 
 
 def _why_uncounted(

@@ -216,33 +216,52 @@ def test_expected_to_fail_and_passed(project: Project) -> None:
     assert project.verdicts() == {"test_a": "unchanged", "test_b": "regressed"}
 
 
-def test_a_test_that_another_plugin_runs(suite: Project, in_ci: Callable[[], None]) -> None:
+TAKEN = """
+    import pytest
+
+    @pytest.hookimpl(tryfirst=True, wrapper=True)
+    def pytest_runtest_protocol(item):
+        result = yield
+        return result
+
+    class Runs:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_protocol(self, item, nextitem):
+            if item.name != "test_b":
+                return None
+            item.config.pluginmanager.getplugin("runner").runtestprotocol(item, nextitem=nextitem)
+            return True
+
+    def pytest_collection_finish(session):
+        session.config.pluginmanager.register(Runs())
+    """
+
+
+@pytest.mark.parametrize("has_baseline", [True, False])
+def test_a_test_that_another_plugin_runs(
+    project: Project, in_ci: Callable[[], None], has_baseline: bool
+) -> None:
     """It has passed natively, and nothing was counted."""
-    suite.pytester.makeconftest(
-        """
-        import pytest
-
-        @pytest.hookimpl(tryfirst=True, wrapper=True)
-        def pytest_runtest_protocol(item):
-            result = yield
-            return result
-
-        class Runs:
-            @pytest.hookimpl(tryfirst=True)
-            def pytest_runtest_protocol(self, item, nextitem):
-                if item.name != "test_b":
-                    return None
-                item.config.pluginmanager.getplugin("runner").runtestprotocol(item, nextitem=nextitem)
-                return True
-
-        def pytest_collection_finish(session):
-            session.config.pluginmanager.register(Runs())
-        """
-    )
+    project.write(SUITE if has_baseline else GONE)
+    project.update()
+    project.write(SUITE)
+    project.pytester.makeconftest(TAKEN)
     in_ci()
-    result = suite.measure()
+    result = project.measure()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["test_b: * [[]uncounted]"])
+
+
+def test_an_update_says_what_another_plugin_runs(project: Project) -> None:
+    """There is nothing of it to be stored."""
+    project.write(SUITE)
+    project.pytester.makeconftest(TAKEN)
+    result = project.update()
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert (
+        "1 test was not counted under Valgrind, and has no baseline: test_it.py::test_b" in joined
+    )
+    result.stdout.fnmatch_lines(["*1 baseline written*"])
 
 
 def test_a_skip_without_a_baseline_is_said(project: Project) -> None:
@@ -250,7 +269,9 @@ def test_a_skip_without_a_baseline_is_said(project: Project) -> None:
     project.write(SKIPPED)
     result = project.update()
     joined = " ".join(map(str.strip, result.stdout.lines))
-    assert "1 test has not passed under Valgrind, and has no baseline: test_it.py::test_b" in joined
+    assert (
+        "1 test was not counted under Valgrind, and has no baseline: test_it.py::test_b" in joined
+    )
 
 
 # --- another environment ------------------------------------------------------------------------
