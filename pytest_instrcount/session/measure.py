@@ -27,7 +27,7 @@ from pytest_instrcount.session.outcomes import Outcomes, know_why_left
 from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.plugins import consult
 from pytest_instrcount.session.progress import Estimate
-from pytest_instrcount.session.replay import Place
+from pytest_instrcount.session.replay import Place, report_of
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
 from pytest_instrcount.session.zygote import LaunchContext, start_zygote
@@ -223,6 +223,11 @@ class Counting:
             self.findings.remark(nodeid, remarks_on_first(first_ir, total / calls))
         for note in blaming.notes:
             self.findings.note(note)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> pytest.TestReport | None:
+        """Behind pytest's own: of what ran here there is a report by then."""
+        return report_of(call)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(

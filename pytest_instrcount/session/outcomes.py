@@ -78,6 +78,8 @@ class Outcomes:
         elif outcome_of(reports) == "skipped":
             skipped = why_skipped(reports)
         replay.show_output(self._config, reports, answer["shown"])
+        if skipped is None:  # else it is about to run natively, and says so itself
+            replay.tell_makers(item, reports, self._findings.note)
         replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(answer)
         return skipped
@@ -101,7 +103,9 @@ class Outcomes:
             remedy += "    (timeout= in its marker wins)"
         text += f"\n  fix: {remedy}" if remedy else ""
         self._note_measured(item, text, problem=problem.slug)
-        replay.log_reports(item.ihook, replay.error_reports(item, text), [])
+        reports = replay.error_reports(item, text)
+        replay.tell_makers(item, reports, self._findings.note)
+        replay.log_reports(item.ihook, reports, [])
 
     def _note_measured(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,7 @@ from pytest_instrcount.config.compat import failure
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.renames import body_of
 
+_REPORT = "instrcount_report"
 _CAPTURED = ("Captured stdout", "Captured stderr")
 
 
@@ -66,6 +69,58 @@ def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, obje
     for report in reports:
         report.user_properties = [*report.user_properties, *properties]
         ihook.pytest_runtest_logreport(report=report)
+
+
+def report_of(call: pytest.CallInfo[None]) -> pytest.TestReport | None:
+    """The report of a phase that was replayed."""
+    return vars(call).get(_REPORT)
+
+
+def _replayed(report: pytest.TestReport) -> pytest.CallInfo[None]:
+    """A phase that ends as a report says."""
+
+    def end() -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            pytest.skip(report.longreprtext)
+        if not report.passed:
+            raise AssertionError(report.longreprtext)
+
+    call = pytest.CallInfo.from_call(end, report.when or "call")
+    vars(call)[_REPORT] = copy.deepcopy(report)
+    return call
+
+
+def tell_makers(item: pytest.Item, reports: list[Any], note: Callable[[str], None]) -> None:
+    """Have plugins know how a test ended that keep this in ``pytest_runtest_makereport``.
+
+    As pytest-dependency does, and conftests by pytest's recipe for incremental tests. What they make of
+    a report, and warn of, is not taken: they ran inside, too. Each is told alone, for it may want what is
+    there inside only, and raise; of a conftest that is noted.
+    """
+    manager, name = item.config.pluginmanager, "pytest_runtest_makereport"
+    own = manager.get_plugin("instrcount-run")
+    for each in getattr(item.ihook, name).get_hookimpls():
+        package, _, module = each.function.__module__.rpartition(".")
+        if package.partition(".")[0] in ("_pytest", "pytest_instrcount"):
+            continue
+        hook = manager.subset_hook_caller(name, manager.get_plugins() - {each.plugin, own})
+        for report in reports:
+            error = "" if is_subtest(report) else _tell(hook, item, report)
+            if error and module == "conftest":
+                note(
+                    f"{item.nodeid}: the {name} of a conftest was told how it ended, and raised {error}"
+                )
+
+
+def _tell(hook: Callable[..., object], item: pytest.Item, report: pytest.TestReport) -> str:
+    """Returns what the hook has raised, or ""."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            hook(item=item, call=_replayed(report))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def show_output(config: pytest.Config, reports: list[Any], shown: str) -> None:

@@ -203,3 +203,77 @@ def test_progress_of_what_pytest_does_not_show(
         ]
     )
     monkeypatch.undo()
+
+
+#: pytest's recipe for tests that build on each other.
+INCREMENTAL = """
+    import pytest
+
+    def pytest_runtest_makereport(item, call):
+        if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+            item.parent.failed = item.name
+
+    def pytest_runtest_setup(item):
+        if hasattr(item.parent, "failed"):
+            pytest.xfail(f"{item.parent.failed} failed")
+    """
+#: As pytest-dependency has it, and one that wants what is there in the process of the test alone.
+RESULTS = """
+    import pytest
+
+    ended = []
+
+    @pytest.fixture
+    def page():
+        return "a page"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(item):
+        report = yield
+        ended.append(f"{item.name} {report.when} {report.outcome}")
+        report.sections.append(("made", "by a conftest"))
+        if item.name == "test_c" and report.failed:
+            report.page = item.funcargs["page"]
+        return report
+
+    def pytest_terminal_summary(terminalreporter):
+        terminalreporter.write_line(", ".join(ended))
+    """
+
+
+def test_plugins_know_that_a_measured_test_failed(project: Project) -> None:
+    """What comes next builds on it."""
+    project.pytester.makeconftest(INCREMENTAL)
+    project.write(
+        "import pytest\n@pytest.mark.instrcount\ndef test_a(): assert 0\ndef test_b(): pass\n"
+    )
+    result = project.measure("-rx")
+    result.assert_outcomes(failed=1, xfailed=1)
+    result.stdout.fnmatch_lines(["XFAIL *test_b - *test_a failed"])
+
+
+def test_plugins_know_how_measured_tests_ended(project: Project) -> None:
+    """What they make of a report is what they made of it where the test ran; what they raise is said."""
+    project.pytester.makeconftest(RESULTS)
+    project.write(
+        """
+        import pytest
+        pytestmark = pytest.mark.instrcount
+        def test_a(): pass
+        def test_b(): pytest.skip("not here")
+        def test_c(page): assert 0
+        """
+    )
+    result = project.measure()
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["test_a setup passed, test_a call passed, test_a teardown passed, *"]
+    )
+    result.stdout.fnmatch_lines(["*, test_b call skipped, *"])
+    result.stdout.fnmatch_lines(["*, test_c call failed, *"])
+    joined = " ".join(map(str.strip, result.stdout.lines))
+    assert (
+        "test_c: the pytest_runtest_makereport of a conftest was told how it ended, and raised KeyError"
+        in joined
+    )
+    assert joined.count("by a conftest") == 1
