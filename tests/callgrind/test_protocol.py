@@ -137,6 +137,49 @@ def test_what_plugins_do_to_a_test_is_measured(
     result.stdout.fnmatch_lines(["*called it 2 times in one run of the test*"])
 
 
+def test_what_a_test_is_called_with_is_measured(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """By an item of the project's own, or by a hook that makes values of parameters."""
+    for folder in ("own", "hook"):
+        project.mkdir(folder)
+    project.path.joinpath("own/conftest.py").write_text(
+        """
+import pytest
+class Mine(pytest.Function):
+    def runtest(self): self.obj(600)
+def pytest_pycollect_makeitem(collector, name, obj):
+    return Mine.from_parent(collector, name=name) if name == "test_own" else None
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name == "test_around":
+            item.runtest = item.obj
+"""
+    )
+    project.path.joinpath("hook/conftest.py").write_text(
+        """
+def pytest_fixture_setup(fixturedef, request):
+    request.param = {"many": 600}[request.param]
+"""
+    )
+    test = "import pytest\npytestmark = pytest.mark.instrcount\n"
+    body = "(n): assert sum(i * i for i in range(n))\n"
+    project.path.joinpath("own/test_own.py").write_text(
+        test
+        + "def test_own(n=1): assert sum(i * i for i in range(n))\n"
+        + "def test_around(n=600): assert sum(i * i for i in range(n))\n"
+        + f"@pytest.mark.parametrize('n', [600])\ndef test_here{body}"
+    )
+    project.path.joinpath("hook/test_hook.py").write_text(
+        f"{test}@pytest.mark.parametrize('n', ['many'])\ndef test_parameter{body}"
+    )
+    result, tests = run("--instrcount-blame=off")
+    counts = {nodeid.partition("::")[2]: test["ir"] for nodeid, test in tests.items()}
+    assert counts.pop("test_around") is None
+    assert max(counts.values()) < 1.01 * min(counts.values())
+    result.stdout.fnmatch_lines(["*does not call the test function of a repetition*"])
+
+
 def test_ids_must_be_the_same_inside(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """An id that depends on the process is an error that names both."""
     project.makepyfile(

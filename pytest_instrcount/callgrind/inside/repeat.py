@@ -32,6 +32,10 @@ _CALLED_AGAIN = (
     "a plugin or conftest called it {} times in one run of the test, and each would be taken for a "
     "repetition: count one call with the instrcount fixture"
 )
+_NOT_CALLED = (
+    "a plugin or conftest runs it in its own way, which does not call the test function of a repetition: "
+    "count one call with the instrcount fixture"
+)
 _NOT_NUMBERED = itertools.repeat(0)
 
 
@@ -94,8 +98,8 @@ class Repeater:
             calls = itertools.count()
             with replaced_body(again, between(again.obj, before, after, calls)):
                 self._phase(again, "call")
-            if (number := next(calls)) > 1:
-                raise RepetitionFailed(_CALLED_AGAIN.format(number))
+            if (number := next(calls)) != 1:
+                raise RepetitionFailed(_CALLED_AGAIN.format(number) if number else _NOT_CALLED)
             self._phase(again, "teardown")
 
     def trace_phases(self, trace: Any, wish: Any) -> None:
@@ -128,7 +132,7 @@ class Repeater:
         """
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
             return False
-        if any(each.sections for each in reports):
+        if any(each.sections for each in reports) or not _runs_as_usual(self.item):
             return False
         return is_left_alone(self.item, self._parameters())
 
@@ -143,6 +147,12 @@ class Repeater:
             if not (len(mark.args) > 2 or mark.kwargs.get("indirect")):
                 values |= {name: callspec.params[name] for name in names if callspec}
         return values
+
+
+def _runs_as_usual(item: pytest.Function) -> bool:
+    """Not of a kind of the project's own, nor with methods that a conftest gave it."""
+    usual = pytest.Function.setup.__get__(item), pytest.Function.runtest.__get__(item)
+    return (item.setup, item.runtest) == usual
 
 
 def first_call_of(item: pytest.Function) -> FirstCall:
