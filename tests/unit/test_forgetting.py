@@ -6,6 +6,7 @@ import dis
 import fnmatch
 import re
 import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from pytest_instrcount.callgrind.inside.forgetting import (
     CAN_FORGET,
     empty_tables,
     find_tables,
+    immortalize_names,
     specialized_anew,
 )
 
@@ -96,3 +98,27 @@ def test_what_others_have_looked_up() -> None:
     assert patterns and names.cache_info().currsize
     empty_tables()
     assert not patterns and not names.cache_info().currsize
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.12 is the first with immortal objects")
+def test_names_of_modules_are_immortal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they came to be imported: a function that is made refers to that of its module."""
+
+    class Lazy(ModuleType):
+        """Loaded where it is looked at."""
+
+        def __getattribute__(self, name: str) -> object:
+            raise AssertionError(name)
+
+    for kind, name in (
+        (ModuleType, "".join(["not", " a.", "name"])),
+        (Lazy, "".join(["la", "zy"])),
+    ):
+        monkeypatch.setitem(sys.modules, name, kind(name))
+    module = sys.modules["not a.name"]
+    assert sys.getrefcount(module.__name__) < 100
+    immortalize_names()
+    assert module.__name__ == "not a.name"
+    before = sys.getrefcount(module.__name__)
+    held = [module.__name__] * 10
+    assert sys.getrefcount(held[0]) == before

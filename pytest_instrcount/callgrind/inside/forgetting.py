@@ -24,8 +24,32 @@ _monitoring: Any = getattr(sys, "monitoring", None)
 CAN_FORGET = sys.version_info >= (3, 13)
 _CACHE = type(functools.cache(len))
 
+#: Of what is immortal; nothing else has as many references.
+_IMMORTAL = 1 << 29
+
 #: What empties the tables of the library, one each.
 _tables: list[Callable[[], object]] = []
+
+
+def immortalize_names() -> None:
+    """Make the names of modules immortal, as ``import NAME`` in any module makes one.
+
+    From 3.12 on references to what is immortal are not counted: a function that is made, and ends, is a few
+    instructions cheaper once some module has imported its own by the full name.
+    """
+    if sys.version_info < (3, 12):
+        return
+    names = []
+    for module in [*sys.modules.values()]:
+        # not by the module's own way, which may load it
+        values = (
+            object.__getattribute__(module, "__dict__") if isinstance(module, ModuleType) else {}
+        )
+        name = values.get("__name__")
+        if type(name) is str and sys.getrefcount(name) < _IMMORTAL:
+            values["__name__"] = sys.intern(name)
+            names.append(name)
+    immortalize_names.__code__.replace(co_names=tuple(names))
 
 
 def find_tables() -> None:

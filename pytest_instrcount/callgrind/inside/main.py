@@ -30,6 +30,7 @@ from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
     forget_adaptation,
     functions_alive,
+    immortalize_names,
 )
 from pytest_instrcount.callgrind.inside.forking import (
     Line,
@@ -227,6 +228,7 @@ class Zygote:
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)
         steady_loops()
+        immortalize_names()
         # what an import did with library code must not decide how a test finds it
         forget_adaptation([*self._functions, *functions_alive()])
         renew_versions(order["layout"])
