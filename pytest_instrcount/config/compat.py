@@ -60,7 +60,7 @@ class Renewal:
         body = values.get("_obj")
         is_own = body is None or _function(body) is own
         self._kept: Any = None
-        if is_own and values.keys() <= {*_OF_PYTEST.split()} and not len(item.stash):
+        if is_own and _was_given_nothing(item):
             return
         kept = {"values": values, "stash": item.stash._storage}
         if is_own and item.cls is not None:
@@ -102,7 +102,19 @@ class Renewal:
             vars(self._instance).clear()
             vars(self._instance).update(kept["instance"])
         new._initrequest()
+        new.funcargs.update(kept["values"]["funcargs"])
         return new
+
+
+def _was_given_nothing(item: pytest.Function) -> bool:
+    kinds = (each for each in type(item).__mro__ if not each.__module__.startswith("_pytest."))
+    return (
+        vars(item).keys() <= {*_OF_PYTEST.split()}
+        and item.fixturenames == fixture_info(item).names_closure
+        and not (
+            item.funcargs or len(item.stash) or any(vars(each).get("__slots__") for each in kinds)
+        )
+    )
 
 
 def _function(body: Any) -> Any:

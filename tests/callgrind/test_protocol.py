@@ -180,6 +180,38 @@ def pytest_fixture_setup(fixturedef, request):
     result.stdout.fnmatch_lines(["*does not call the test function of a repetition*"])
 
 
+def test_what_comes_behind_the_body_is_no_silence(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """Work that a plugin does with what the body returned is refused; a test knows that it began."""
+    project.makeconftest(
+        """
+        import pytest
+        STARTED = []
+        def pytest_runtest_logstart(nodeid):
+            STARTED.append(nodeid)
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_pyfunc_call(pyfuncitem):
+            if pyfuncitem.name == "test_returns":
+                list(pyfuncitem.obj())
+                return True
+        """
+    )
+    project.makepyfile(
+        """
+        import pytest
+        from conftest import STARTED
+        pytestmark = pytest.mark.instrcount
+        def steps(): yield sum(range(600))
+        def test_returns(): return steps()
+        def test_starts(): assert STARTED
+        """
+    )
+    result, tests = run("--instrcount-blame=off")
+    assert [test["ir"] is None for test in tests.values()] == [True, False]
+    result.stdout.fnmatch_lines(["*test_returns returns a generator, whose work nobody has done*"])
+
+
 def test_ids_must_be_the_same_inside(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """An id that depends on the process is an error that names both."""
     project.makepyfile(

@@ -80,6 +80,7 @@ def test_what_a_test_asks_for_is_renewed(pytester: pytest.Pytester, source: str)
         "pytest_runtest_protocol(item)",
         "pytest_fixture_setup(request)",
         "pytest_runtest_call(item)",
+        "pytest_runtest_makereport(item)",
         "pytest_pyfunc_call()",
     ],
 )

@@ -108,6 +108,28 @@ def test_a_test_made_anew(pytester: pytest.Pytester) -> None:
             assert item.instance not in instances
 
 
+def test_what_a_conftest_sets_is_there_again(pytester: pytest.Pytester) -> None:
+    """In attributes that pytest has, too, and in slots of a class of its own."""
+    module: Any = pytester.getmodulecol("def test_plain(): pass\n")
+
+    class Slotted(pytest.Function):
+        __slots__ = ("mode",)
+
+    for kind in (pytest.Function, Slotted):
+        item: Any = kind.from_parent(module, name="test_plain")
+        plain = compat.Renewal(item)()
+        usual = plain.fixturenames
+        assert "tmp_path" not in usual and not plain.funcargs
+        item.fixturenames = ["tmp_path"]
+        item.funcargs["size"] = 1
+        item.mode = "slow"
+        new: Any = compat.Renewal(item)()
+        assert (new.fixturenames, new.funcargs, new.mode) == (["tmp_path"], {"size": 1}, "slow")
+    del item.mode
+    item.fixturenames, item.funcargs = usual, {}
+    assert not hasattr(compat.Renewal(item)(), "mode")
+
+
 def test_markers_are_unchecked_for_a_while(pytester: pytest.Pytester) -> None:
     with compat.unchecked_markers():
         assert pytest.mark.nobody_declared_this.name == "nobody_declared_this"

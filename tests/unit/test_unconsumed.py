@@ -113,6 +113,38 @@ class Cursor(Query):
         pass
 
 
+class Pages:
+    """An asynchronous iterator by a class."""
+
+    def __aiter__(self) -> AsyncIterator[int]:
+        return self
+
+    async def __anext__(self) -> int:
+        return 1
+
+
+class Awaited:
+    """Does its work when it is awaited, as queries of asynchronous libraries do."""
+
+    def __await__(self) -> Iterator[None]:
+        return iter(())
+
+
+class Client(Awaited):
+    """One that is awaited to begin, as Redis' is."""
+
+    def close(self) -> None:
+        pass
+
+
+def query() -> object:
+    return Awaited()
+
+
+def connect() -> object:
+    return Client()
+
+
 class Lines:
     """Makes its own generator."""
 
@@ -161,6 +193,8 @@ def holds_itself() -> object:
         (lambda: [Query(generate())], "a generator in its [0].rows, whose"),
         (lambda: itertools.tee([1])[0], "an iterator"),
         (later_manager, "a context manager that nobody has entered"),
+        (lambda: aiter(Pages()), "an asynchronous iterator"),
+        (query, "what is to be awaited"),
     ],
 )
 @pytest.mark.parametrize("pedantic", [False, True])
@@ -183,6 +217,8 @@ def test_refused(target: Callable[..., Any], what: str, *, pedantic: bool) -> No
         begun,
         consumed,
         Tokens,
+        Awaited,
+        connect,
         waited_for,
         holds_itself,
         lambda: Page([]),

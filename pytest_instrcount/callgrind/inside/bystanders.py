@@ -32,6 +32,7 @@ _PHASE_HOOKS = (
     "pytest_fixture_setup",
     "pytest_runtest_setup",
     "pytest_runtest_call",
+    "pytest_runtest_makereport",
     "pytest_pyfunc_call",
     "pytest_runtest_teardown",
 )
@@ -42,6 +43,15 @@ def say_first_run(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("rerunfailures"):
         test: Any = pytest.Function
         test.execution_count = 1
+
+
+def announce(item: pytest.Item) -> None:
+    """Have conftests know that a test begins; plugins with this hook report, and that is done outside."""
+    for each in item.ihook.pytest_runtest_logstart.get_hookimpls():
+        if each.function.__module__.rpartition(".")[2] == "conftest":
+            plugins = item.config.pluginmanager.get_plugins() - {each.plugin}
+            hook = item.config.pluginmanager.subset_hook_caller("pytest_runtest_logstart", plugins)
+            hook(nodeid=item.nodeid, location=item.location)
 
 
 def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:

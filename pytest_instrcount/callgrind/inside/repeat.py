@@ -24,6 +24,7 @@ from pytest_instrcount.config.stash import TRACE
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.subtests import leave_unreported
+from pytest_instrcount.fixtures.unconsumed import refuse_unconsumed
 from pytest_instrcount.trace.own import transparent
 
 Phase = Literal["setup", "call", "teardown"]
@@ -36,6 +37,7 @@ _NOT_CALLED = (
     "a plugin or conftest runs it in its own way, which does not call the test function of a repetition: "
     "count one call with the instrcount fixture"
 )
+_USUAL = {"setup": pytest.Function.setup, "runtest": pytest.Function.runtest}
 _NOT_NUMBERED = itertools.repeat(0)
 
 
@@ -150,18 +152,19 @@ class Repeater:
 
 
 def _runs_as_usual(item: pytest.Function) -> bool:
-    """Not of a kind of the project's own, nor with methods that a conftest gave it."""
-    usual = pytest.Function.setup.__get__(item), pytest.Function.runtest.__get__(item)
-    return (item.setup, item.runtest) == usual
+    """Not of a kind of the project's own, nor with methods that a conftest gave it or all tests."""
+    usual = {name: method.__get__(item) for name, method in _USUAL.items()}
+    return all(getattr(item, name) == method for name, method in usual.items())
 
 
 def first_call_of(item: pytest.Function) -> FirstCall:
-    """What a test has at hand in each repetition: its globals, and fixtures that are not made anew."""
+    """What a test has at hand in each repetition: its globals, parameters, and fixtures not made anew."""
     definitions = fixture_info(item).name2fixturedefs
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
     kept = {
         name: value
         for name, value in item.funcargs.items()
-        if name in definitions and definitions[name][-1].scope != "function"
+        if name in parameters or (name in definitions and definitions[name][-1].scope != "function")
     }
     return FirstCall(getattr(item.obj, "__func__", item.obj), (), kept)
 
@@ -206,8 +209,10 @@ def between(
     def counted(*args: Any, **kwargs: Any) -> None:
         make_room()
         before()
-        function(*args, **kwargs)
+        result = function(*args, **kwargs)
         after()
         next(calls)
+        if result is not None:  # what a plugin does with it is not counted
+            refuse_unconsumed(result, function, args, kwargs)
 
     return counted

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.callgrind.inside.bystanders import announce
 from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.offspring import running_beside
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
@@ -182,6 +183,7 @@ class TestChild:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Function) -> bool:
         repeater, order = Repeater(item), self._order
+        announce(item)
         with self._presented():
             passed = self._phase(item, "setup")
             if passed:
