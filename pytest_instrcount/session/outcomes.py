@@ -176,7 +176,8 @@ def _problem_of(answer: Answer) -> str:
     if not problem and answer["counted"] is None:
         problem = "the process that counts it was killed"
     what, line, rest = problem.partition("\n")
-    return f"instrcount: {what} [{_NOT_MEASURED}]{line}{rest}" if problem else ""
+    slug = "" if what.endswith("]") else f" [{_NOT_MEASURED}]"  # else it is an error of ours
+    return f"instrcount: {what}{slug}{line}{rest}" if problem else ""
 
 
 def know_why_left(

@@ -30,6 +30,7 @@ from pytest_instrcount.callgrind.inside.reports import without_middle
 from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Requests
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.rounds import Rounds
 
 #: After the collector ran, free lists and pools fill up again: these calls are not counted.
@@ -161,6 +162,8 @@ class Counter(CallCounter):
         self._ends = last and not self._rehearses
         try:
             yield
+        except InstrcountError as error:
+            self._say_problem(str(error).removeprefix("instrcount: "))
         except BaseException:
             self._say_problem(f"it passed once and failed when it was repeated\n{_traceback()}")
 

@@ -21,6 +21,7 @@ from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import Renewal, fixture_info
 from pytest_instrcount.config.stash import TRACE
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.body import replaced_body
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.subtests import leave_unreported
@@ -125,6 +126,8 @@ class Repeater:
         call = run_phase(item, when, self.sibling)
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         if not is_passed(report):
+            if call.excinfo is not None and isinstance(call.excinfo.value, InstrcountError):
+                raise call.excinfo.value
             raise RepetitionFailed(f"in {when}:\n{report.longreprtext}")
 
     def has_nothing_to_renew(self, reports: Sequence[Any]) -> bool:
