@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 
@@ -176,7 +177,8 @@ def _problem_of(answer: Answer) -> str:
     if not problem and answer["counted"] is None:
         problem = "the process that counts it was killed"
     what, line, rest = problem.partition("\n")
-    slug = "" if what.endswith("]") else f" [{_NOT_MEASURED}]"  # else it is an error of ours
+    # an error of ours has one, and a nodeid may end with a bracket
+    slug = "" if re.search(r" \[[a-z-]+\]$", what) else f" [{_NOT_MEASURED}]"
     return f"instrcount: {what}{slug}{line}{rest}" if problem else ""
 
 

@@ -15,6 +15,7 @@ from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.config.compat import failure
+from pytest_instrcount.config.hooks import each_alone, is_conftest
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.renames import body_of
 
@@ -97,16 +98,13 @@ def tell_makers(item: pytest.Item, reports: list[Any], note: Callable[[str], Non
     a report, and warn of, is not taken: they ran inside, too. Each is told alone, for it may want what is
     there inside only, and raise; of a conftest that is noted.
     """
-    manager, name = item.config.pluginmanager, "pytest_runtest_makereport"
-    own = manager.get_plugin("instrcount-run")
-    for each in getattr(item.ihook, name).get_hookimpls():
-        package, _, module = each.function.__module__.rpartition(".")
-        if package.partition(".")[0] in ("_pytest", "pytest_instrcount"):
+    name, own = "pytest_runtest_makereport", item.config.pluginmanager.get_plugin("instrcount-run")
+    for module, call in each_alone(item, name, own):
+        if module.partition(".")[0] in ("_pytest", "pytest_instrcount"):
             continue
-        hook = manager.subset_hook_caller(name, manager.get_plugins() - {each.plugin, own})
         for report in reports:
-            error = "" if is_subtest(report) else _tell(hook, item, report)
-            if error and module == "conftest":
+            error = "" if is_subtest(report) else _tell(call, item, report)
+            if error and is_conftest(module):
                 note(
                     f"{item.nodeid}: the {name} of a conftest was told how it ended, and raised {error}"
                 )

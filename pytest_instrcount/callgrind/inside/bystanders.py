@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.config.compat import fixture_info
+from pytest_instrcount.config.hooks import each_alone, is_conftest
 
 #: Packages and modules whose hooks around a phase, and fixtures for every test, do nothing to one that has no
 #: fixture of theirs and none of `_ASKING`.
@@ -47,11 +48,9 @@ def say_first_run(config: pytest.Config) -> None:
 
 def announce(item: pytest.Item) -> None:
     """Have conftests know that a test begins; plugins with this hook report, and that is done outside."""
-    for each in item.ihook.pytest_runtest_logstart.get_hookimpls():
-        if each.function.__module__.rpartition(".")[2] == "conftest":
-            plugins = item.config.pluginmanager.get_plugins() - {each.plugin}
-            hook = item.config.pluginmanager.subset_hook_caller("pytest_runtest_logstart", plugins)
-            hook(nodeid=item.nodeid, location=item.location)
+    for module, call in each_alone(item, "pytest_runtest_logstart"):
+        if is_conftest(module):
+            call(nodeid=item.nodeid, location=item.location)
 
 
 def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:

@@ -156,8 +156,7 @@ class Repeater:
 
 def _runs_as_usual(item: pytest.Function) -> bool:
     """Not of a kind of the project's own, nor with methods that a conftest gave it or all tests."""
-    usual = {name: method.__get__(item) for name, method in _USUAL.items()}
-    return all(getattr(item, name) == method for name, method in usual.items())
+    return all(getattr(item, name) == method.__get__(item) for name, method in _USUAL.items())
 
 
 def first_call_of(item: pytest.Function) -> FirstCall:

@@ -214,9 +214,9 @@ def _moved(path: str, root: Path, copy: Path) -> str:
 
 def _size(root: Path) -> int:
     """Bytes of what would be copied, as far as is needed to say that it is too much."""
-    size = 0
+    size, left_out = 0, LEFT_OUT.split()
     for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name not in LEFT_OUT.split()]
+        folders[:] = [name for name in folders if name not in left_out]
         for name in files:
             try:
                 size += os.lstat(os.path.join(folder, name)).st_size
