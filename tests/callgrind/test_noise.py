@@ -66,9 +66,8 @@ def test_unrelated_changes_move_nothing(project: pytest.Pytester, run: Callable[
     project.makepyfile(test_suite=SUITE)
     result, first = run("--instrcount-update-baseline")
     result.assert_outcomes(passed=3)
-    for test in first.values():
-        # how far layouts move the raw counts
-        assert test["spread"] < 0.02
+    # how far layouts move the raw counts: by more than the gated ones may move
+    assert 0.0001 < max(test["spread"] for test in first.values()) < 0.02
 
     project.makepyfile(test_suite=SUITE + UNRELATED)
     result, moved = run()
@@ -76,8 +75,6 @@ def test_unrelated_changes_move_nothing(project: pytest.Pytester, run: Callable[
     for test in moved.values():
         assert abs(test["delta"]) < 0.0001, test
     assert any(test["ir"] != test["baseline_ir"] for test in moved.values())
-    # by how much depends on where the project lies; at least by more than the gated counts may
-    assert max(abs(test["ir"] / test["baseline_ir"] - 1) for test in moved.values()) > 0.0001
 
     more = SUITE.replace("return Shape([2 * side", "self.sides.copy(); return Shape([2 * side")
     project.makepyfile(test_suite=more + UNRELATED)
