@@ -299,3 +299,35 @@ def test_who_hears_a_test_hears_the_counted_call(
         tests[f"test_suite.py::test_{name}"]["ir"] for name in ("alone", "with_fixture")
     )
     assert abs(alone / beside - 1) < 0.01
+
+
+def test_a_test_that_nobody_needs_to_set_up_is_called_within_its_call_phase(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """There are the handlers of the log, captured output, and a list of warnings, as for any other test."""
+    project.makepyfile(
+        test_suite="""
+        import logging, sys, warnings, pytest
+
+        def work():
+            for _ in range(20):
+                warnings.warn("old", DeprecationWarning)
+
+        @pytest.mark.instrcount
+        def test_alone(): work()
+
+        @pytest.mark.instrcount
+        def test_with_fixture(tmp_path): work()
+
+        @pytest.mark.instrcount
+        def test_heard():
+            assert sys.stdout is not sys.__stdout__
+            assert "LogCaptureHandler" in {type(each).__name__ for each in logging.getLogger().handlers}
+        """
+    )
+    result, tests = run()
+    result.assert_outcomes(passed=3, warnings=2)
+    alone, beside = (
+        tests[f"test_suite.py::test_{name}"]["ir"] for name in ("alone", "with_fixture")
+    )
+    assert abs(alone / beside - 1) < 0.01

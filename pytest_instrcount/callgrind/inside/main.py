@@ -42,14 +42,10 @@ from pytest_instrcount.callgrind.inside.forking import (
 )
 from pytest_instrcount.callgrind.inside.layout import disturb, renew_versions
 from pytest_instrcount.callgrind.inside.loops import steady_loops
+from pytest_instrcount.callgrind.inside.output import keep_last_words, restart_capture
 from pytest_instrcount.callgrind.inside.places import open_arena
 from pytest_instrcount.callgrind.inside.rehearsal import rehearse
-from pytest_instrcount.callgrind.inside.runner import (
-    TestChild,
-    keep_last_words,
-    restart_capture,
-    top_level_modules,
-)
+from pytest_instrcount.callgrind.inside.runner import TestChild, top_level_modules
 from pytest_instrcount.callgrind.requests import load_requests
 from pytest_instrcount.callgrind.system_random import name_process, replace_system_random
 from pytest_instrcount.config import compat

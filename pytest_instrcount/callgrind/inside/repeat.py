@@ -17,7 +17,6 @@ from pytest_instrcount.callgrind.inside.places import make_room
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, repeat_call
 from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.inside.seeding import repeat_here, seed_random, steady_hypothesis
-from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import Renewal, fixture_info
 from pytest_instrcount.config.stash import TRACE
@@ -78,15 +77,21 @@ class Repeater:
         self.sibling = Sibling.from_parent(parent, name="instrcount-sibling")
 
     def count_call(self, counter: CallCounter) -> None:
-        """Count the test by calling it, in this process: nothing is to be finalised after it."""
-        target, values = self.item.obj, self._parameters()
-        os.environ["PYTEST_CURRENT_TEST"] = f"{self.item.nodeid} (call)"  # as in the phase
-        counter.attempt(
-            lambda: counter.count(
+        """Count the test by calling it in one call phase, in this process: nothing is finalised after it."""
+        counter.attempt(lambda: self._count_in_phase(counter), last=True)
+
+    def _count_in_phase(self, counter: CallCounter) -> None:
+        again = self._renewed()
+        target, values = again.obj, self._parameters()
+        self._phase(again, "setup")
+
+        def count(**_: Any) -> None:
+            counter.count(
                 lambda times, before, after: repeat_call(times, before, after, target, (), values)
-            ),
-            last=True,
-        )
+            )
+
+        with replaced_body(again, lambda **_: counter.attempt(count, last=True)):
+            self._phase(again, "call")
 
     def count_phases(self, counter: CallCounter) -> None:
         """Count the test function within all of pytest's phases, in a fork."""
@@ -133,7 +138,7 @@ class Repeater:
     def has_nothing_to_renew(self, reports: Sequence[Any]) -> bool:
         """A plain function, no fixture but its own parameters, and no hook that wants each call.
 
-        One that has logged or printed is not: what hears it is there in the phases alone.
+        One that has logged or printed is not: what hears it keeps that until the phase ends.
         """
         if self.item.cls is not None or inspect.iscoroutinefunction(self.item.obj):
             return False

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import faulthandler
 import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,11 @@ from pytest_instrcount.callgrind.command import temporary_folder
 from pytest_instrcount.callgrind.inside.bystanders import announce
 from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.offspring import running_beside
+from pytest_instrcount.callgrind.inside.output import (
+    keep_last_words,
+    print_nowhere,
+    restart_capture,
+)
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import is_passed, shortened, with_padded_times
 from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
@@ -37,31 +41,6 @@ def top_level_modules(start: int) -> list[str]:
     """Names of what was imported after so many modules, without the standard library's."""
     names = {name.partition(".")[0] for name in islice(sys.modules, start, None)}
     return sorted(names - sys.stdlib_module_names)
-
-
-def print_nowhere() -> None:
-    """Discard output from here on: it has been printed once, and kept."""
-    with suppress(OSError):  # where the test has left no descriptor
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        for descriptor in (1, 2):
-            os.dup2(nothing, descriptor)
-        os.close(nothing)
-
-
-def keep_last_words(scratch: str, child: str) -> None:
-    """Have faulthandler, if it is on, write to a file of this process's own: errors are everybody's."""
-    if faulthandler.is_enabled():
-        path = os.path.join(scratch, "dumps", f"words.{child}")
-        faulthandler.enable(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
-
-
-def restart_capture(config: pytest.Config) -> None:
-    """Open capture files of this process's own: inherited ones share their position in the file."""
-    manager = config.pluginmanager.getplugin("capturemanager")
-    if manager is not None:
-        manager.stop_global_capturing()
-        manager.start_global_capturing()
-        manager.suspend_global_capture()
 
 
 class TestChild:
@@ -136,7 +115,7 @@ class TestChild:
         if self._count_last is not None:
             if not self._rehearses:
                 print_nowhere()
-            self._count_last()
+            self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
     def _prepare_process(self, child: str, basetemp: str) -> None:
         name_process(child)
@@ -182,6 +161,9 @@ class TestChild:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Function) -> bool:
+        if self._count_last is not None:
+            self._count_last()
+            return True
         repeater, order = Repeater(item), self._order
         announce(item)
         with self._presented():
