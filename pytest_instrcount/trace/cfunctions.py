@@ -11,6 +11,7 @@ from types import (
 )
 from typing import Any, Final
 
+from pytest_instrcount.host.foreign import attribute, mro_of, name_of, names_of
 from pytest_instrcount.trace.stream import CFunction
 
 _IN_C: Final = (MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType, staticmethod)
@@ -20,7 +21,7 @@ class CFunctions:
     """Makes one ``CFunction`` of each C function, once per trace.
 
     The three rules that make both backends say the same: a ``MethodType`` around a builtin is that
-    builtin; ``isinstance`` (``Pattern.match`` has a type of its own); a method has the name of the
+    builtin; ``issubclass`` (``Pattern.match`` has a type of its own); a method has the name of the
     class that defines it, because ``sys.setprofile`` hands out the bound one only.
 
     >>> functions = CFunctions()
@@ -40,19 +41,20 @@ class CFunctions:
         self._class_methods: dict[int, dict[str, CFunction | None]] = {}
         self._pinned: list[type] = []
 
-    def find(self, called: object) -> CFunction | None:
+    def find(self, called: Any) -> CFunction | None:
         """Describe a call of this object if it is implemented in C."""
-        if isinstance(called, MethodType):
+        if issubclass(type(called), MethodType):
             called = called.__func__
-        if isinstance(called, BuiltinFunctionType):
-            owner: Any = called.__self__
-            if owner is None or isinstance(owner, ModuleType):
+        kind = type(called)
+        if issubclass(kind, BuiltinFunctionType):
+            owner = called.__self__
+            if owner is None or issubclass(type(owner), ModuleType):
                 return self._plain.get(called) or self._add_plain(called)
             table, cls = self._methods, type(owner)
-            if isinstance(owner, type):
+            if issubclass(cls, type):
                 table, cls = self._class_methods, owner
             name: str = called.__name__
-        elif isinstance(called, MethodDescriptorType):
+        elif issubclass(kind, MethodDescriptorType):
             table, cls, name = self._methods, called.__objclass__, called.__name__
         else:
             return None
@@ -75,14 +77,14 @@ class CFunctions:
         ((builtins.list.append, True), (builtins.int.mro, False))
         """
         function = self.find(called)
-        owner = getattr(called, "__self__", None)
-        if owner is None or isinstance(owner, ModuleType):
+        owner = attribute(called, "__self__")
+        if owner is None or issubclass(type(owner), ModuleType):
             return function, True
-        cls = owner if isinstance(owner, type) else type(owner)
+        cls = owner if issubclass(type(owner), type) else type(owner)
         names = {
             name
-            for each in cls.__mro__
-            for name, descriptor in vars(each).items()
+            for each in mro_of(cls)
+            for name, descriptor in names_of(each).items()
             if isinstance(descriptor, _IN_C) and _bound(descriptor, called, cls) == called
         }
         return function, names == {called.__name__}
@@ -108,12 +110,12 @@ class CFunctions:
         if isinstance(called, MethodDescriptorType):
             return self._method(called.__objclass__, name)
         for owner in owners:
-            if _bound(vars(owner)[name], called, cls) == called:
+            if _bound(names_of(owner)[name], called, cls) == called:
                 return self._method(owner, name)
         return self._method(owners[0], name)
 
     def _method(self, cls: type, name: str) -> CFunction:
-        return self._make(str(cls.__module__), f"{cls.__qualname__}.{name}")
+        return self._make(str(attribute(cls, "__module__")), f"{name_of(cls)}.{name}")
 
     def _make(self, module: str, qualname: str) -> CFunction:
         found = self._made.get((module, qualname))
@@ -124,7 +126,7 @@ class CFunctions:
 
 def _owners(cls: type, name: str) -> list[type]:
     """Classes of the MRO that define a method in C, the first first."""
-    return [each for each in cls.__mro__ if isinstance(vars(each).get(name), _IN_C)]
+    return [each for each in mro_of(cls) if isinstance(names_of(each).get(name), _IN_C)]
 
 
 def _bound(descriptor: Any, called: Any, cls: type) -> object:
@@ -137,7 +139,9 @@ def _bound(descriptor: Any, called: Any, cls: type) -> object:
     owner = called.__self__
     if isinstance(descriptor, (ClassMethodDescriptorType, staticmethod)):
         owner = None
-    elif not isinstance(owner, descriptor.__objclass__):  # bound to the class, by its metaclass
+    elif not issubclass(
+        type(owner), descriptor.__objclass__
+    ):  # bound to the class, by its metaclass
         return None
     bound = descriptor.__get__(owner, cls)
     return bound if isinstance(bound, BuiltinFunctionType) else None

@@ -10,6 +10,7 @@ from itertools import count
 from types import CodeType, FrameType, FunctionType
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.foreign import attribute, class_name
 from pytest_instrcount.trace.columns import Parameter, RecognizedObject, Task
 from pytest_instrcount.trace.identity import IdentityMap
 
@@ -42,7 +43,7 @@ class Sightings:
         #: by identity: the hash of a code object reads all of it
         self.watched = {id(each.code): each for each in recognizers}
         self._seen: IdentityMap[RecognizedObject] = IdentityMap()
-        self._numbers: dict[type, int] = {}
+        self._numbers: IdentityMap[int] = IdentityMap()
         self._step: CodeType | None = None
         self._tasks: IdentityMap[Task] = IdentityMap()
         self._task_numbers = count()
@@ -68,19 +69,19 @@ class Sightings:
         seen = self._seen.get(one)
         if seen is None:
             cls = type(one)
-            number = self._numbers.get(cls, 0)
+            number = self._numbers.get(cls) or 0
             self._numbers[cls] = number + 1
             try:
                 parameters = tuple(self.watched[id(code)].extract(one))
             except Exception:  # an object half made, or one that forbids a look
                 parameters = ()
-            seen = self._seen[one] = RecognizedObject(cls.__name__, number, parameters)
+            seen = self._seen[one] = RecognizedObject(class_name(one), number, parameters)
         return seen
 
     def _task_of(self, handle: object) -> Task | None:
         """The task whose method an event loop calls: in C or not, it is bound to it."""
-        one = getattr(getattr(handle, "_callback", None), "__self__", None)
-        if not hasattr(one, "get_coro"):
+        one = attribute(attribute(handle, "_callback"), "__self__")
+        if attribute(one, "get_coro") is None:
             return None
         seen = self._tasks.get(one)
         if seen is None:
@@ -94,7 +95,7 @@ def _task_name(task: object) -> str:
         function = getattr(task.get_coro(), "__qualname__", "")  # type: ignore[attr-defined]
         return f"{task.get_name()} ({function})"  # type: ignore[attr-defined]
     except Exception:  # not one of asyncio's own
-        return type(task).__name__
+        return class_name(task)
 
 
 def recognize_class(name: str) -> tuple[Recognizer, ...]:

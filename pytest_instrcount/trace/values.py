@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from pytest_instrcount.host.foreign import class_name
 from pytest_instrcount.host.text import cut
 from pytest_instrcount.trace.callbacks import frame_of
 from pytest_instrcount.trace.own import is_own
@@ -47,7 +48,7 @@ def text_of(value: object) -> str:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        text = f"<{type(value).__name__}: {type(error).__name__}>"
+        text = f"<{class_name(value)}: {type(error).__name__}>"
     return cut(text, _LONGEST)
 
 

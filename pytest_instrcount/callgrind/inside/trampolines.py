@@ -23,6 +23,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pytest_instrcount.callgrind.perf_map import NAMES, PERF_MAP
+from pytest_instrcount.host.foreign import flags_of, names_of
 
 # mypy takes the package for one of 3.11, where these functions are missing
 _sys: Any = sys
@@ -102,8 +103,8 @@ def keep_inits_apart() -> None:
     made = ctypes.pythonapi.PyInstanceMethod_New
     made.restype, made.argtypes = ctypes.py_object, (ctypes.py_object,)
     for each in classes_alive():
-        init = each.__dict__.get("__init__")
-        if type(init) is FunctionType and each.__flags__ & _MUTABLE_HEAP_TYPE == _HEAP_TYPE:
+        init = names_of(each).get("__init__")
+        if type(init) is FunctionType and flags_of(each) & _MUTABLE_HEAP_TYPE == _HEAP_TYPE:
             type.__setattr__(each, "__init__", made(init))
 
 
@@ -116,7 +117,7 @@ def name_made_methods() -> None:
     'Point.__init__'
     """
     for each in classes_alive():
-        for made in each.__dict__.values() if _MADE & each.__dict__.keys() else ():
+        for made in names_of(each).values() if _MADE & names_of(each).keys() else ():
             function = getattr(made, "__func__", made)  # __new__ is a static method
             if type(function) is FunctionType and function.__code__.co_filename.startswith("<"):
                 code: Any = function.__code__
@@ -125,13 +126,14 @@ def name_made_methods() -> None:
 
 def classes_alive() -> list[type]:
     """All classes that there are."""
-    found: dict[type, None] = {object: None}
+    # by its place: a metaclass may say what is equal to its classes, or that they have no hash
+    found: dict[int, type] = {}
     pending: list[type] = [object]
     while pending:
-        below: list[type] = type.__subclasses__(pending.pop())
-        pending += [each for each in below if each not in found]
-        found |= dict.fromkeys(below)
-    return list(found)
+        if id(each := pending.pop()) not in found:
+            found[id(each)] = each
+            pending += type.__subclasses__(each)
+    return list(found.values())
 
 
 class EvaluatorTrampolines:

@@ -1,0 +1,65 @@
+"""What can be told of objects of the user's: none of their code decides it, nor ends it with an error."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+_mro, _names, _flags, _name = (
+    type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__flags__", "__name__")
+)
+_BY_STATEMENT = 1 << 9
+
+
+def mro_of(kind: type) -> tuple[type, ...]:
+    """A class and its bases, in the order of look-ups."""
+    return _mro(kind)  # type: ignore[no-any-return]
+
+
+def names_of(kind: type) -> dict[str, Any]:
+    """What a class itself defines; not as its metaclass would have it."""
+    return _names(kind)  # type: ignore[no-any-return]
+
+
+def defined(kind: type, name: str) -> Any:
+    """What a class or one of its bases defines under a name, or None.
+
+    >>> defined(bool, "bit_length") is int.bit_length
+    True
+    """
+    return next((names_of(each)[name] for each in mro_of(kind) if name in names_of(each)), None)
+
+
+def flags_of(kind: type) -> int:
+    """``tp_flags``."""
+    return _flags(kind)  # type: ignore[no-any-return]
+
+
+def is_of_python(kind: type) -> bool:
+    """Whether a class was made by a class statement, or as if by one."""
+    return bool(flags_of(kind) & _BY_STATEMENT)
+
+
+def class_name(value: object) -> str:
+    """The name of an object's class."""
+    return _name(type(value))  # type: ignore[no-any-return]
+
+
+def attribute(value: Any, name: str) -> Any:
+    """An attribute, or None where asking for it raises whatever it may."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
+
+
+def name_of(target: Any) -> str:
+    """What is called, by its qualified name, else by that of its class: it may be long in its repr.
+
+    >>> name_of(partial(str.upper, "a")), name_of(3)
+    ('str.upper', 'int')
+    """
+    while issubclass(type(target), partial):
+        target = target.func
+    name = attribute(target, "__qualname__")
+    return name if type(name) is str else class_name(target)
