@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_instrcount.callgrind.real import os
+from pytest_instrcount.host.foreign import plain
 
 #: Orders to a process that forks: fork, go on as your own child, let one ended child go.
 FORK, BECOME, REAP = b"F", b"B", b"R"
@@ -40,8 +41,6 @@ ASK = b"\xff\xff\xff\xff"
 
 _LENGTH = struct.Struct("<I")
 _CHUNK_BYTES = 1 << 16
-#: A report is not nested deeper; what is holds itself.
-DEEPEST = 40
 #: The status of a process that cannot say its result, since its end of the channel is closed.
 HUNG_UP = 121
 #: Longer ones are none of ours: something else was written to the descriptor.
@@ -64,23 +63,9 @@ def framed(message: Mapping[str, object]) -> bytes:
     try:
         text = _dumps(message, default=str)
     except Exception:  # a test may hand over whatever it likes: a loop, keys that are no text
-        text = _dumps(_plain(message))
+        text = _dumps(plain(message))
     body = text.encode("ascii")
     return _LENGTH.pack(len(body)) + body
-
-
-def _plain(value: object, depth: int = 0) -> object:
-    """The value with text in the place of all that JSON cannot hold."""
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    try:
-        if depth < DEEPEST and isinstance(value, dict):
-            return {str(key): _plain(each, depth + 1) for key, each in value.items()}
-        if depth < DEEPEST and isinstance(value, (list, tuple)):
-            return [_plain(each, depth + 1) for each in value]
-        return str(value)
-    except Exception:
-        return f"<unprintable {type(value).__name__}>"
 
 
 class Channel:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+#: A report is not nested deeper; what is holds itself.
+DEEPEST = 40
+#: What JSON has a word for: finite numbers alone, and of no more digits than Python writes.
+_SCALARS: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: lambda value: int(int.__str__(value)),
+    float: lambda value: float.__float__(value) if math.isfinite(value) else None,
+}
 
 _mro, _names, _flags, _name = (
     type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__flags__", "__name__")
@@ -63,3 +74,27 @@ def name_of(target: Any) -> str:
         target = target.func
     name = attribute(target, "__qualname__")
     return name if type(name) is str else class_name(target)
+
+
+def plain(value: Any, above: tuple[int, ...] = ()) -> Any:
+    """The value in JSON's terms; what JSON has no word for is its text. ``above``: what it is held by.
+
+    >>> plain({"size": 3, 4: (1.5, float("nan")), "path": {1}})
+    {'size': 3, '4': [1.5, None], 'path': '{1}'}
+    """
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    try:
+        for base, converted in _SCALARS.items():
+            if issubclass(kind, base):
+                return converted(value)
+        if id(value) not in above and len(above) < DEEPEST:
+            within = (*above, id(value))
+            if issubclass(kind, dict):
+                return {str(key): plain(each, within) for key, each in dict.items(value)}
+            if issubclass(kind, (list, tuple)):
+                return [plain(each, within) for each in value]
+        return str(value)
+    except Exception:
+        return f"<unprintable {class_name(value)}>"

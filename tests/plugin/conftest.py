@@ -39,11 +39,11 @@ from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
 from pytest_instrcount.callgrind.zygote import Problem, ZygoteFailed
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
 from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
-from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
 from pytest_instrcount.fixtures.rounds import Rounds
 from pytest_instrcount.gate.store.baseline import load_baseline
+from pytest_instrcount.host.foreign import plain
 from pytest_instrcount.session import replay
 
 #: Which distribution a module is from: the same in all runs, and a quarter of each if it is looked up.
@@ -386,7 +386,7 @@ class TestChild:
             "shown": self._sink.getvalue(),
             "problem": problem,
             "group": None if benchmark is None else benchmark.group,
-            "extra_info": {} if benchmark is None else plain_info(benchmark.extra_info),
+            "extra_info": {} if benchmark is None else plain(benchmark.extra_info),
             "unused": unused,
             "remarks": remarks_of(benchmark),
             "offspring": None,

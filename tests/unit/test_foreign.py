@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
+from pytest_instrcount.callgrind.channel import framed
+from pytest_instrcount.callgrind.inside.reports import shortened
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.fixtures.unconsumed import refuse_unconsumed
@@ -107,6 +110,19 @@ def test_looked_at(number: int) -> None:
     refuse_unconsumed(value, give, (), {})
     refuse_unconsumed([value, {1: value}], give, (), {})
     refuse_unconsumed(None, value, (), {})
+
+
+@pytest.mark.parametrize("number", range(len(OBJECTS)))
+def test_in_a_report(number: int) -> None:
+    """As an element, a key, a value, beside itself: what a channel carries, another process reads."""
+    value = OBJECTS[number]
+    found: list[Any] = [value, {"name": value, 10**5000: 10**5000}]
+    with contextlib.suppress(Exception):  # of one without hash
+        found.append({value: 1})
+    found += [found, found]
+    shortened(found)
+    message = json.loads(framed({"kind": "result", "found": found})[4:])
+    assert len(message["found"]) == len(found)
 
 
 @each_backend

@@ -15,8 +15,8 @@ import pytest
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
-from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.host.foreign import plain
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.xdist.controller import Controller
 from pytest_instrcount.session.xdist.environment import describe_context, restore_context
@@ -49,10 +49,10 @@ def test_a_measurement_arrives_as_it_was() -> None:
 
 def test_what_a_benchmark_says_of_itself_arrives() -> None:
     """Whatever the test put there: JSON's terms are no class of their own."""
-    said = plain_info({"size": 3, "path": Path("a"), 1: (None, 0.5, {2})})
+    said = plain({"size": 3, "path": Path("a"), 1: (None, 0.5, {2})})
     assert unpack(pack("set_extra_info", "test_x.py::test_a", said))[-1] == {
         "size": 3,
-        "path": repr(Path("a")),
+        "path": "a",
         "1": [None, 0.5, "{2}"],
     }
 

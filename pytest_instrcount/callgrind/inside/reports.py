@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import DEEPEST, PADDING
+from pytest_instrcount.callgrind.channel import PADDING
+from pytest_instrcount.host.foreign import DEEPEST
 
 #: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
 LONGEST_TEXT = 1_000_000
@@ -39,20 +40,21 @@ def with_padded_times(report: dict[str, Any]) -> dict[str, Any]:
     return report | times | {"padded": list(times)}
 
 
-def shortened(value: Any, depth: int = 0) -> Any:
+def shortened(value: Any, above: tuple[int, ...] = ()) -> Any:
     """A report without the middle of texts that nobody reads: what a test printed 100 MB of.
 
-    One that has none is handed back as it is, after so many steps as it has parts.
+    One that has none is handed back as it is, after so many steps as it has parts. ``above``: what holds it.
     """
     if type(value) is str:
         return without_middle(value)
-    if depth == DEEPEST:
+    if len(above) == DEEPEST or id(value) in above:
         return value
+    within = (*above, id(value))
     if type(value) is dict:
         for key, each in value.items():
-            value[key] = shortened(each, depth + 1)
+            value[key] = shortened(each, within)
     elif type(value) is list:
-        value[:] = [shortened(each, depth + 1) for each in value]
+        value[:] = [shortened(each, within) for each in value]
     elif type(value) is tuple:
-        return tuple(shortened(each, depth + 1) for each in value)
+        return tuple(shortened(each, within) for each in value)
     return value

@@ -29,8 +29,8 @@ from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.callgrind.system_random import name_process
 from pytest_instrcount.config import compat
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING
-from pytest_instrcount.fixtures.benchmark.info import plain_info
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
+from pytest_instrcount.host.foreign import plain
 
 if TYPE_CHECKING:
     from pytest_instrcount.callgrind.messages import AskPresentation, Ended, EndedResult, Result
@@ -188,9 +188,10 @@ class TestChild:
     def _note_benchmark(self, benchmark: Any) -> None:
         self._benchmark = benchmark
         if benchmark is not None and benchmark.group is not None:
-            self._group = str(benchmark.group)
-        if benchmark is not None and benchmark.extra_info:
-            self._extra_info = plain_info(dict(benchmark.extra_info))
+            self._group = str(plain(benchmark.group))
+        if benchmark is not None:
+            info = plain(benchmark.extra_info)
+            self._extra_info = info if isinstance(info, dict) else {"extra_info": info}
 
     def _count(self, repeater: Repeater) -> None:
         """Count a test that has not had itself counted by the fixture, if it does not take that."""
