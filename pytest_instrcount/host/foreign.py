@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,9 @@ _SCALARS: dict[type, Callable[[Any], Any]] = {
     float: lambda value: float.__float__(value) if math.isfinite(value) else None,
 }
 
-_mro, _names, _flags, _name = (
-    type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__flags__", "__name__")
+_mro, _names, _flags, _name, _qualname, _module = (
+    type.__dict__[f"__{name}__"].__get__
+    for name in ("mro", "dict", "flags", "name", "qualname", "module")
 )
 _BY_STATEMENT = 1 << 9
 
@@ -39,6 +40,20 @@ def defined(kind: type, name: str) -> Any:
     True
     """
     return next((names_of(each)[name] for each in mro_of(kind) if name in names_of(each)), None)
+
+
+def is_any(kind: type, kinds: Iterable[type]) -> bool:
+    """Whether a class is one of some; ``in`` would ask its metaclass."""
+    return any(kind is each for each in kinds)
+
+
+def origin_of(kind: type) -> tuple[str, str]:
+    """The module and the qualified name of a class.
+
+    >>> origin_of(int)
+    ('builtins', 'int')
+    """
+    return str(_module(kind)), _qualname(kind)
 
 
 def flags_of(kind: type) -> int:

@@ -17,6 +17,7 @@ import pytest
 from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.store.baseline import Found, Store
+from pytest_instrcount.host.foreign import is_any, names_of, origin_of
 from pytest_instrcount.session.selection import Selection
 
 _DIGITS = 16
@@ -47,10 +48,7 @@ def body_of(item: pytest.Item) -> str:
     try:
         meanings = [*_fixtures(item), *_globals(function, code), *_members(item, code)]
         shape = repr((_shape(code), meanings, _parameters(getattr(item, "callspec", None))))
-    except (
-        ValueError,
-        RecursionError,
-    ):  # an int of more digits than Python writes; a list in itself
+    except Exception:  # an int of more digits than Python writes; a list in itself
         return ""
     return hashlib.sha256(shape.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
@@ -72,7 +70,7 @@ def _members(item: pytest.Function, code: CodeType) -> Iterator[object]:
     for name in sorted(_names(code) | _SET_UPS) if item.cls is not None else ():
         value = inspect.getattr_static(item.cls, name, item)
         if value is not item:
-            if type(value) in (classmethod, staticmethod):
+            if is_any(type(value), (classmethod, staticmethod)):
                 value = value.__func__
             yield (
                 name,
@@ -91,21 +89,28 @@ def _meaning(value: Any, module: str, depth: int = _DEPTH) -> object:
     Other objects are not asked: a proxy may fail where it stands for nothing.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if is_any(kind, _PLAIN):
         return repr(value)
     if kind is ModuleType:
         return value.__name__
-    if kind in _COLLECTIONS:
+    if is_any(kind, _COLLECTIONS):
         return kind.__name__, len(value), _contents(value, module, depth - 1) if depth else ()
     if not issubclass(kind, _NAMED):
-        return kind.__module__.removeprefix(module), kind.__qualname__
-    if value.__module__ != module:
-        return value.__module__, value.__qualname__
-    if issubclass(kind, type):
-        methods = (each for each in vars(value).items() if type(each[1]) is FunctionType)
+        stands, name = origin_of(kind)
+        return stands.removeprefix(module), name
+    return _meaning_of_named(value, module)
+
+
+def _meaning_of_named(value: Any, module: str) -> object:
+    is_class = issubclass(type(value), type)
+    stands, name = origin_of(value) if is_class else (value.__module__, value.__qualname__)
+    if stands != module:
+        return stands, name
+    if is_class:
+        methods = (each for each in names_of(value).items() if type(each[1]) is FunctionType)
         return [(name, _shape(each.__code__)) for name, each in sorted(methods)]
     code = getattr(inspect.unwrap(value), "__code__", None)
-    return _shape(code) if isinstance(code, CodeType) else value.__qualname__
+    return _shape(code) if isinstance(code, CodeType) else name
 
 
 def _contents(value: Any, module: str, depth: int) -> list[object]:
@@ -121,7 +126,7 @@ def _contents(value: Any, module: str, depth: int) -> list[object]:
 def _parameters(callspec: Any) -> object:
     if callspec is None:
         return ""
-    if all(type(value) in _PLAIN for value in callspec.params.values()):
+    if all(is_any(type(value), _PLAIN) for value in callspec.params.values()):
         return sorted((name, repr(value)) for name, value in callspec.params.items())
     return callspec.id
 

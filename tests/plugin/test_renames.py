@@ -292,3 +292,25 @@ def test_a_number_that_python_does_not_write(pytester: pytest.Pytester) -> None:
     """
     found = bodies(pytester, source)
     assert found["test_parameter[large]"] == found["test_global"] == "-" != found["test_small"]
+
+
+def test_classes_that_do_not_let_themselves_be_looked_at(pytester: pytest.Pytester) -> None:
+    """Their metaclasses have no hash, or raise; typing has one on 3.15, which is deprecated."""
+    source = """
+        import pytest
+        def refuse(*_): raise RuntimeError("asked")
+        class Closed(type):
+            __eq__ = __getattribute__ = refuse
+            __hash__ = None
+        class Kind(metaclass=Closed): pass
+        VALUE = type.__call__(Kind)
+
+        def test_class(): Kind
+        def test_value(): VALUE
+
+        class TestIt:
+            kind, value = Kind, VALUE
+            def test_members(self): self.kind, self.value
+    """
+    found = bodies(pytester, source)
+    assert "-" not in found.values() and len({*found.values()}) == 3
