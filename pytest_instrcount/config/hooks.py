@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 
 def each_alone(
-    item: pytest.Item, name: str, *beside: object
-) -> Iterator[tuple[str, Callable[..., object]]]:
-    """For each implementation of a test's hook: its module, and what calls it and those ``beside`` it alone."""
-    manager = item.config.pluginmanager
-    for each in getattr(item.ihook, name).get_hookimpls():
+    config: pytest.Config, hook: Any, *beside: object
+) -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """Each implementation of a hook of an item or config, and what calls it and those ``beside`` it alone."""
+    manager = config.pluginmanager
+    for each in hook.get_hookimpls():
         others = manager.get_plugins() - {each.plugin, *beside}
-        yield each.function.__module__, manager.subset_hook_caller(name, others)
+        yield each, manager.subset_hook_caller(hook.name, others)
 
 
-def is_conftest(module: str) -> bool:
-    """True for the name of a project's own ``conftest``, in whatever package.
+def module_of(implementation: Any) -> str:
+    """The module of an implementation."""
+    return str(implementation.function.__module__)
 
-    >>> is_conftest("tests.conftest"), is_conftest("pytest_conftest")
-    (True, False)
-    """
-    return module.rpartition(".")[2] == "conftest"
+
+def is_conftest(implementation: Any) -> bool:
+    """Whether it stands in a project's own ``conftest``, in whatever package."""
+    return module_of(implementation).rpartition(".")[2] == "conftest"
+
+
+def is_of_project(implementation: Any, config: pytest.Config) -> bool:
+    """Whether it stands in a ``conftest``, or in another file of the project that is not installed."""
+    code = getattr(implementation.function, "__code__", None)
+    parents = Path(code.co_filename).parents if code is not None else ()
+    installed = {"site-packages", "dist-packages"} & {each.name for each in parents}
+    return is_conftest(implementation) or (config.rootpath in parents and not installed)

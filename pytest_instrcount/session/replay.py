@@ -15,7 +15,7 @@ from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.config.compat import failure
-from pytest_instrcount.config.hooks import each_alone, is_conftest
+from pytest_instrcount.config.hooks import each_alone, is_conftest, module_of
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.renames import body_of
 
@@ -99,12 +99,12 @@ def tell_makers(item: pytest.Item, reports: list[Any], note: Callable[[str], Non
     there inside only, and raise; of a conftest that is noted.
     """
     name, own = "pytest_runtest_makereport", item.config.pluginmanager.get_plugin("instrcount-run")
-    for module, call in each_alone(item, name, own):
-        if module.partition(".")[0] in ("_pytest", "pytest_instrcount"):
+    for each, call in each_alone(item.config, getattr(item.ihook, name), own):
+        if module_of(each).partition(".")[0] in ("_pytest", "pytest_instrcount"):
             continue
         for report in reports:
             error = "" if is_subtest(report) else _tell(call, item, report)
-            if error and is_conftest(module):
+            if error and is_conftest(each):
                 note(
                     f"{item.nodeid}: the {name} of a conftest was told how it ended, and raised {error}"
                 )

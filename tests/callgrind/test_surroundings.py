@@ -331,3 +331,55 @@ def test_a_test_that_nobody_needs_to_set_up_is_called_within_its_call_phase(
         tests[f"test_suite.py::test_{name}"]["ir"] for name in ("alone", "with_fixture")
     )
     assert abs(alone / beside - 1) < 0.01
+
+
+def test_what_the_project_does_before_a_test_is_done(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """In hooks of which pytest takes the first answer; who runs the test there as well is told so."""
+    hooks = """
+        from done import DONE
+
+        def pytest_collection(session):
+            DONE.append((__name__, "collection"))
+
+        def pytest_runtestloop(session):
+            assert session.items
+            DONE.append((__name__, "loop"))
+    """
+    project.makepyfile(done="DONE = []", ours=hooks)
+    project.makeconftest(
+        hooks
+        + """
+        from _pytest.runner import runtestprotocol
+        pytest_plugins = ["ours"]
+
+        def pytest_runtest_protocol(item, nextitem):
+            DONE.append((__name__, "protocol"))
+            if "runs" in item.name:
+                return bool(runtestprotocol(item, nextitem=nextitem))
+        """
+    )
+    project.makepyfile(
+        test_suite="""
+        import pytest
+        from done import DONE
+
+        @pytest.mark.instrcount
+        def test_marked():
+            before = {(who, what) for who in ("ours", "conftest") for what in ("collection", "loop")}
+            assert before | {("conftest", "protocol")} == set(DONE)
+
+        @pytest.mark.instrcount
+        def test_runs(): pass
+
+        def test_runs_with_fixture(instrcount): instrcount(sum, range(9))
+        """
+    )
+    result, _ = run("--instrcount-update-baseline")
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "instrcount: a pytest_runtest_protocol of the project runs it in its own way: count one call*"
+        ]
+    )

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.config.compat import fixture_info
-from pytest_instrcount.config.hooks import each_alone, is_conftest
 
 #: Packages and modules whose hooks around a phase, and fixtures for every test, do nothing to one that has no
 #: fixture of theirs and none of `_ASKING`.
@@ -44,13 +43,6 @@ def say_first_run(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("rerunfailures"):
         test: Any = pytest.Function
         test.execution_count = 1
-
-
-def announce(item: pytest.Item) -> None:
-    """Have conftests know that a test begins; plugins with this hook report, and that is done outside."""
-    for module, call in each_alone(item, "pytest_runtest_logstart"):
-        if is_conftest(module):
-            call(nodeid=item.nodeid, location=item.location)
 
 
 def is_left_alone(item: pytest.Function, own: Iterable[str]) -> bool:

@@ -44,6 +44,7 @@ from pytest_instrcount.callgrind.inside.layout import disturb, renew_versions
 from pytest_instrcount.callgrind.inside.loops import steady_loops
 from pytest_instrcount.callgrind.inside.output import keep_last_words, restart_capture
 from pytest_instrcount.callgrind.inside.places import open_arena
+from pytest_instrcount.callgrind.inside.preparing import prepare_collection, prepare_loop
 from pytest_instrcount.callgrind.inside.rehearsal import rehearse
 from pytest_instrcount.callgrind.inside.runner import TestChild, top_level_modules
 from pytest_instrcount.callgrind.requests import load_requests
@@ -152,7 +153,8 @@ class Zygote:
         silence_reporter(config, self._sink)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self) -> bool:
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        prepare_collection(session)
         return True
 
     @pytest.hookimpl(tryfirst=True)
@@ -220,6 +222,7 @@ class Zygote:
             why = "\n".join(map(str, error.args))
         self._config.pluginmanager.unregister(listener)
         say_first_run(self._config)
+        prepare_loop(session)
         child = TestChild(session, self._sink, self._loader, layout=order["layout"])
         self._config.pluginmanager.register(child, "instrcount-test-child")
         random.seed(0)

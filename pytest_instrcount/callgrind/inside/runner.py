@@ -14,7 +14,6 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import Channel
 from pytest_instrcount.callgrind.command import temporary_folder
-from pytest_instrcount.callgrind.inside.bystanders import announce
 from pytest_instrcount.callgrind.inside.child import Counter
 from pytest_instrcount.callgrind.inside.offspring import running_beside
 from pytest_instrcount.callgrind.inside.output import (
@@ -22,6 +21,7 @@ from pytest_instrcount.callgrind.inside.output import (
     print_nowhere,
     restart_capture,
 )
+from pytest_instrcount.callgrind.inside.preparing import announce, is_run_by_project
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import is_passed, shortened, with_padded_times
 from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
@@ -41,6 +41,12 @@ def top_level_modules(start: int) -> list[str]:
     """Names of what was imported after so many modules, without the standard library's."""
     names = {name.partition(".")[0] for name in islice(sys.modules, start, None)}
     return sorted(names - sys.stdlib_module_names)
+
+
+_RUN_BY_PROJECT = (
+    "a pytest_runtest_protocol of the project runs it in its own way: count one call with the instrcount "
+    "fixture"
+)
 
 
 class TestChild:
@@ -165,7 +171,26 @@ class TestChild:
             self._count_last()
             return True
         repeater, order = Repeater(item), self._order
+        if ran := is_run_by_project(item):
+            passed = all(map(is_passed, self._reports))
+        else:
+            passed = self._run(item, repeater)
+        self._note_benchmark(item.stash.get(BENCHMARK, None))
+        if passed and not self._counter.used:
+            if ran and self._fixture is None:
+                self._problem = _RUN_BY_PROJECT
+            elif order["trace"]:
+                self._trace(item, repeater)
+            else:
+                self._count(repeater)
+        with self._presented():
+            self._finish(item)
+        return True
+
+    def _run(self, item: pytest.Function, repeater: Repeater) -> bool:
+        """The test, once; True if it has passed."""
         announce(item)
+        order = self._order
         with self._presented():
             passed = self._phase(item, "setup")
             if passed:
@@ -175,15 +200,7 @@ class TestChild:
                 with noting_first(item, self._counter, counted=counted):
                     passed = self._phase(item, "call")
                 self._beside = running_beside()
-            passed = self._phase(item, "teardown", repeater.sibling) and passed
-        self._note_benchmark(item.stash.get(BENCHMARK, None))
-        if passed and order["trace"]:
-            self._trace(item, repeater)
-        elif passed and not self._counter.used:
-            self._count(repeater)
-        with self._presented():
-            self._finish(item)
-        return True
+            return self._phase(item, "teardown", repeater.sibling) and passed
 
     def _note_benchmark(self, benchmark: Any) -> None:
         self._benchmark = benchmark

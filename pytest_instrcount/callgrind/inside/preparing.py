@@ -1,0 +1,54 @@
+"""What others do in hooks in whose place ours stand: of the first answer, pytest asks no further.
+
+Hooks around all (``wrapper``) are called as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pytest_instrcount.config.hooks import each_alone, is_conftest, is_of_project, module_of
+
+#: Their own collection and loop are what ours replace.
+_REPLACED = ("_pytest", "pytest_instrcount", "xdist")
+
+
+def prepare_collection(session: pytest.Session) -> None:
+    """Call what plugins do before the collection; what they say to it is not taken."""
+    for each, call in _plain(session.config, session.config.hook.pytest_collection):
+        if module_of(each).partition(".")[0] not in _REPLACED:
+            call(session=session)
+
+
+def prepare_loop(session: pytest.Session) -> None:
+    """Call what the project does before the first test; a plugin may run all of them."""
+    for each, call in _plain(session.config, session.config.hook.pytest_runtestloop):
+        if is_of_project(each, session.config):
+            call(session=session)
+
+
+def is_run_by_project(item: pytest.Item) -> bool:
+    """Call what the project does before a test; True if that has run it, too."""
+    return any(
+        call(item=item, nextitem=None) is not None
+        for each, call in _plain(item.config, item.ihook.pytest_runtest_protocol)
+        if is_of_project(each, item.config)
+    )
+
+
+def announce(item: pytest.Item) -> None:
+    """Have conftests know that a test begins; plugins with this hook report, and that is done outside."""
+    for each, call in each_alone(item.config, item.ihook.pytest_runtest_logstart):
+        if is_conftest(each):
+            call(nodeid=item.nodeid, location=item.location)
+
+
+def _plain(config: pytest.Config, hook: Any) -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """Those that are no wrappers, in the order in which pytest calls them."""
+    found = list(each_alone(config, hook))
+    return (
+        (each, call) for each, call in reversed(found) if not (each.wrapper or each.hookwrapper)
+    )
