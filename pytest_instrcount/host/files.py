@@ -7,12 +7,25 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 #: A link that leads there is to what a process has open, under a name that need not be a file's.
 _OPEN_FILES = ("/proc/", "/dev/fd/")
+
+
+def files_below(
+    folder: Path, ending: str, failed: Callable[[OSError], object] | None = None
+) -> list[Path]:
+    """All files whose names end so, in folders of folders, too, sorted; links to folders are not followed.
+
+    ``failed`` is called for each folder that cannot be read, which is left out.
+    """
+    found = os.walk(folder, onerror=failed)
+    return sorted(
+        Path(each, name) for each, _, names in found for name in names if name.endswith(ending)
+    )
 
 
 def replace_file(path: Path, data: bytes) -> None:

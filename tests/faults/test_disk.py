@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -124,6 +125,34 @@ def test_baselines_that_cannot_be_written(place: Place, state: str) -> None:
     assert [name for name in left_in(place) if "json" in name or "tmp" in name] == []
     assert len(done.counts()) == 3
     assert not any(test["written"] for test in done.tests.values() if "written" in test)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o400])
+def test_baselines_that_cannot_be_read(place: Place, mode: int) -> None:
+    """Nor looked for: each test says so, and doctor; the run goes on to its end."""
+    place.write("test_a.py", TESTS)
+    place.run("--instrcount-update-baseline")
+    folder = place.path / "instrcount_baselines"
+    # the rights of root are more than the mode of a folder
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    try:
+        folder.chmod(mode)
+        done = run_in_shell(place, 'exec "$@"', "test_a.py", before=powerless)
+        doctor = subprocess.run(
+            [*powerless, sys.executable, "-m", "pytest_instrcount", "doctor"],
+            cwd=place.path,
+            env=place.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        folder.chmod(0o755)
+    assert done.code == 1, done.output
+    assert done.output.count("[baseline-unreadable]") >= 3
+    assert "INTERNALERROR" not in done.output
+    assert doctor.returncode == 1
+    assert "[baseline-unreadable]" in doctor.stdout
 
 
 @pytest.mark.parametrize("state", ["full", "ro"])

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from pytest_instrcount.cli.doctor.tracer import check_tracer
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
-from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
+from pytest_instrcount.gate.store.names import CALLS_SUFFIX, file_error, own_key, shown_path
 from pytest_instrcount.gate.store.parts import PROFILE_SUFFIX
+from pytest_instrcount.host.files import files_below
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
 from pytest_instrcount.plugin import STARTED_WITH
@@ -212,14 +214,17 @@ def check_baselines(project: Project) -> Iterator[Check]:
     settings = project.settings
     root = settings.baseline_dir
     shown = os.path.relpath(root, project.folder)
-    try:
-        keys = sorted(each.name for each in root.iterdir() if each.is_dir())
-    except OSError:
-        keys = []
-    counts = {
-        key: sum(not each.name.endswith(CALLS_SUFFIX) for each in (root / key).rglob("*.json"))
-        for key in keys
-    }
+    errors: list[OSError] = []
+    counts: Counter[str] = Counter()
+    for path in files_below(root, ".json", errors.append):
+        key, *rest = path.relative_to(root).parts
+        counts[key] += bool(rest) and not path.name.endswith(CALLS_SUFFIX)
+    unread = [each for each in errors if not isinstance(each, FileNotFoundError)]
+    for each in unread[:1]:
+        path = Path(each.filename)
+        fix = f"ls -ld {shown_path(path)}"
+        yield Check.failed("baselines", file_error("baseline-unreadable", path, each, fix, "read"))
+        return
     held = [f"{key} ({number})" for key, number in counts.items() if number]
     here = own_key()
     if not counts.get(here):

@@ -40,7 +40,7 @@ from pytest_instrcount.gate.store.parts import (
 from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.gate.store.textfile import Put, Remove, read_text, unwritable, write_data
-from pytest_instrcount.host.files import replace_file
+from pytest_instrcount.host.files import files_below, replace_file
 
 __all__ = [
     "Baseline",
@@ -259,7 +259,7 @@ class Store:
 
     def unnamed_profiles(self) -> Iterator[Path]:
         """Profiles that no summary names, by path: what a merge of two branches leaves."""
-        for path in sorted(self.folder.rglob("*" + PROFILE_SUFFIX)):
+        for path in files_below(self.folder, PROFILE_SUFFIX):
             summary = summary_path(path)
             try:
                 text = read_text(self.keep_inside(summary))

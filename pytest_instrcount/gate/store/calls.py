@@ -28,7 +28,7 @@ from pytest_instrcount.gate.store.values import (
     text_of,
     texts_of,
 )
-from pytest_instrcount.host.files import replace_file
+from pytest_instrcount.host.files import files_below, replace_file
 
 #: Caller and callee as ``module:qualname``; the caller is "" where nobody called in the trace.
 Edge: TypeAlias = tuple[str, str]
@@ -107,7 +107,7 @@ class CallStore:
 
     def list(self) -> Iterator[tuple[Path, str]]:
         """All tables of this environment that can be read: path and nodeid, by path."""
-        for path in sorted(self.store.folder.rglob("*" + CALLS_SUFFIX)):
+        for path in files_below(self.store.folder, CALLS_SUFFIX):
             try:
                 text = read_text(self.store.keep_inside(path))
                 nodeid = None if text is None else parse_calls(text, path).nodeid

@@ -15,11 +15,12 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.names import file_error, shown_path
+from pytest_instrcount.host.files import files_below
 from pytest_instrcount.host.patience import Patience
 
 try:
@@ -64,7 +65,7 @@ class Update:
             self._lock = _take_turn(self._root)
         _roll_back(self._root)
         for suffix in (_TEMP_SUFFIX, _OLD_SUFFIX, _NEW_SUFFIX):
-            for left in self._root.rglob(f".*{suffix}"):
+            for left in _named(self._root, suffix):
                 with contextlib.suppress(OSError):
                     left.unlink()
         self._begun = True
@@ -170,7 +171,7 @@ def _roll_back(root: Path) -> None:
         return
     failed: list[OSError] = []
     for suffix in (_OLD_SUFFIX, _NEW_SUFFIX):
-        for second in root.rglob(f".*{suffix}"):
+        for second in _named(root, suffix, failed.append):
             path = second.with_name(second.name[1:].removesuffix(suffix))
             try:
                 if suffix == _OLD_SUFFIX:
@@ -183,6 +184,13 @@ def _roll_back(root: Path) -> None:
     if failed:
         raise failed[0]  # with the journal in its place: the next run tries again
     journal.unlink()
+
+
+def _named(
+    root: Path, suffix: str, failed: Callable[[OSError], object] | None = None
+) -> Iterator[Path]:
+    """What an update has named so."""
+    return (each for each in files_below(root, suffix, failed) if each.name.startswith("."))
 
 
 @contextlib.contextmanager
