@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import hypothesis.core
@@ -69,6 +71,30 @@ def test_a_seed_of_the_user_is_kept() -> None:
         steady_hypothesis(test().test_draw)
         test().test_draw()
     assert drawn[1] != drawn[2]
+
+
+def test_examples_take_no_time() -> None:
+    """Hypothesis adds and sorts what they take; the test's own clock goes on."""
+    code = """
+import time
+from hypothesis import given, settings, strategies as st
+from hypothesis.statistics import collector
+from pytest_instrcount.callgrind.inside.seeding import stop_hypothesis_clock
+stop_hypothesis_clock()
+seen, took = [], []
+
+@settings(database=None)
+@given(st.integers(), st.text())
+def test_it(number, text):
+    took.append(time.perf_counter())
+
+with collector.with_value(seen.append):
+    test_it()
+cases = seen[0]["generate-phase"]["test-cases"]
+assert len(cases) > 9 and {(each["runtime"], each["drawtime"]) for each in cases} == {(0, 0)}
+assert took == sorted(set(took))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_other_tests_are_left_alone() -> None:
