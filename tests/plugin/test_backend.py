@@ -218,7 +218,7 @@ def test_bytecode_that_differs(bare: Project) -> None:
     ("body", "words"),
     [
         ("def test_a(instrcount): instrcount(sum, [1])", "no byte code of yours*[[]no-count]"),
-        ("def test_a(instrcount): pass", "*never calls it [[]not-measured]"),
+        ("def test_a(instrcount): pass", "*never calls it in its own process [[]not-measured]"),
         (
             "left = [1, 1]\ndef test_a(instrcount): instrcount(lambda: left.pop())",
             "it passed once and failed when it was repeated [[]not-measured]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import pickle
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -273,3 +274,9 @@ def test_pedantic_arguments_given_twice() -> None:
     """By set-up and by args: it cannot know which is meant."""
     with pytest.raises(TypeError, match="not both"):
         InstrCount(NODEID, None).pedantic(sum, ([1],), setup=lambda: (([2],), {}))
+
+
+def test_it_stays_in_the_process_of_the_test() -> None:
+    """What another process counts there is none of the test's."""
+    with pytest.raises(TypeError, match="call it there, around the other"):
+        pickle.dumps(InstrCount("test_a.py::test_a", None))

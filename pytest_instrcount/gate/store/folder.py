@@ -27,7 +27,7 @@ from pytest_instrcount.gate.store.names import (
 )
 from pytest_instrcount.gate.store.parts import ATTRIBUTES, ATTRIBUTES_TEXT, parts_of
 from pytest_instrcount.gate.store.shard import SUFFIX
-from pytest_instrcount.gate.store.textfile import read_text
+from pytest_instrcount.gate.store.textfile import nearest, read_text
 from pytest_instrcount.gate.store.updating import updating
 
 #: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".
@@ -170,7 +170,8 @@ def add_files(out: Path, files: Mapping[Place, bytes]) -> None:
         else:
             _make(out, files)
     except OSError as error:
-        fix = f"ls -ld {shown_path(out.parent)}; df {shown_path(out.parent)}"
+        place = shown_path(nearest(out.parent))
+        fix = f"ls -ld {place}; df {place}"
         raise file_error("merge-write", out, error, fix) from error
 
 

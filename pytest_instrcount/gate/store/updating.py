@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.names import file_error, shown_path
+from pytest_instrcount.gate.store.textfile import nearest
 from pytest_instrcount.host.files import files_below
 from pytest_instrcount.host.patience import Patience
 
@@ -238,7 +239,8 @@ def updating(root: Path) -> Iterator[Update]:
         yield update
         update.commit()
     except OSError as error:
-        fix = f"ls -ld {shown_path(root)}; df {shown_path(root)}"
+        place = shown_path(nearest(root))
+        fix = f"ls -ld {place}; df {place}"
         raise file_error("baseline-write", root, error, fix) from error
     finally:
         update.end()

@@ -20,7 +20,7 @@ from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import differing_functions
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
+from pytest_instrcount.fixtures.instrcount import NEVER_CALLED, InstrCount, remarks_of
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.store.baseline import Store
@@ -212,8 +212,7 @@ class BytecodeRun:
                 self._findings.note(f"{item.nodeid}: {why}")
                 self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
                 return "", []
-            what = "the test takes the instrcount fixture and never calls it"
-            return f"instrcount: {what} [not-measured]", []
+            return f"instrcount: {NEVER_CALLED} [not-measured]", []
         first, second = counter.profiles
         if first.total <= 0:
             what = "no byte code of yours runs in the call: all of it is C code"
