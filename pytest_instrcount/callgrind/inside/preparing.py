@@ -12,15 +12,14 @@ import pytest
 
 from pytest_instrcount.config.hooks import each_alone, is_conftest, is_of_project, module_of
 
-#: Their own collection and loop are what ours replace.
+#: Packages whose own collection, loop and protocol are what ours replace, wherever their source lies.
 _REPLACED = ("_pytest", "pytest_instrcount", "xdist")
 
 
 def prepare_collection(session: pytest.Session) -> None:
     """Call what plugins do before the collection; what they say to it is not taken."""
-    for each, call in _plain(session.config, session.config.hook.pytest_collection):
-        if module_of(each).partition(".")[0] not in _REPLACED:
-            call(session=session)
+    for _, call in _plain(session.config, session.config.hook.pytest_collection):
+        call(session=session)
 
 
 def prepare_loop(session: pytest.Session) -> None:
@@ -48,7 +47,7 @@ def announce(item: pytest.Item) -> None:
 
 def _plain(config: pytest.Config, hook: Any) -> Iterator[tuple[Any, Callable[..., Any]]]:
     """Those that are no wrappers, in the order in which pytest calls them."""
-    found = list(each_alone(config, hook))
-    return (
-        (each, call) for each, call in reversed(found) if not (each.wrapper or each.hookwrapper)
-    )
+    for each, call in reversed(list(each_alone(config, hook))):
+        replaced = module_of(each).partition(".")[0] in _REPLACED
+        if not (replaced or each.wrapper or each.hookwrapper):
+            yield each, call
