@@ -27,7 +27,11 @@ from pytest_instrcount.callgrind.inside.offspring import Starts, waited_for
 from pytest_instrcount.callgrind.inside.places import settle
 from pytest_instrcount.callgrind.inside.repeating import CallCounter, Repeat, Step, switch
 from pytest_instrcount.callgrind.inside.reports import without_middle
-from pytest_instrcount.callgrind.inside.seeding import RandomState, repeat_here
+from pytest_instrcount.callgrind.inside.seeding import (
+    RandomState,
+    repeat_here,
+    stop_hypothesis_clock,
+)
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.errors import InstrcountError
@@ -201,6 +205,7 @@ class Counter(CallCounter):
         toggle, nothing = requests.toggle, requests.nothing
         switch_only = functools.partial(switch)  # called by C, as what is repeated is
         repeat_here()
+        stop_hypothesis_clock()
         others, tries = waited_for(), 0 if once else 1
         # What is said at the end is made here: behind START each new piece of code is translated
         # at many times the cost.

@@ -20,7 +20,6 @@ from pytest_instrcount.callgrind.inside.seeding import (
     repeat_here,
     seed_random,
     steady_hypothesis,
-    stop_hypothesis_clock,
 )
 from pytest_instrcount.callgrind.requests import Request
 from pytest_instrcount.config.compat import Renewal, fixture_info
@@ -86,7 +85,6 @@ class Repeater:
         counter.attempt(lambda: self._count_in_phase(counter), last=True)
 
     def _count_in_phase(self, counter: CallCounter) -> None:
-        stop_hypothesis_clock()
         again = self._renewed()
         target, values = again.obj, self._parameters()
         self._phase(again, "setup")
@@ -101,7 +99,6 @@ class Repeater:
 
     def count_phases(self, counter: CallCounter) -> None:
         """Count the test function within all of pytest's phases, in a fork."""
-        stop_hypothesis_clock()
         counter.fork(lambda: counter.count(self._repeat_phases))
 
     def _repeat_phases(self, times: int, before: Request, after: Request) -> None:
