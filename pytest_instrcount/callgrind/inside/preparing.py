@@ -5,7 +5,10 @@ Hooks around all (``wrapper``) are called as ever.
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +17,11 @@ from pytest_instrcount.config.hooks import each_alone, is_conftest, is_of_projec
 
 #: Packages whose own collection, loop and protocol are what ours replace, wherever their source lies.
 _REPLACED = ("_pytest", "pytest_instrcount", "xdist")
+#: Of a test that has been run so.
+RUN_BY_PROJECT = (
+    "a pytest_runtest_protocol of the project runs it in its own way: count one call with the instrcount "
+    "fixture"
+)
 
 
 def prepare_collection(session: pytest.Session) -> None:
@@ -43,6 +51,14 @@ def announce(item: pytest.Item) -> None:
     for each, call in each_alone(item.config, item.ihook.pytest_runtest_logstart):
         if is_conftest(each):
             call(nodeid=item.nodeid, location=item.location)
+
+
+def have_modules() -> None:
+    """Put back all modules, where a test has cleared ``sys.modules``: pytest needs them for a second phase."""
+    if "warnings" not in sys.modules:
+        gc.unfreeze()
+        alive = [each for each in gc.get_objects() if type(each) is ModuleType]
+        sys.modules.update({vars(each).get("__name__", ""): each for each in alive})
 
 
 def _plain(config: pytest.Config, hook: Any) -> Iterator[tuple[Any, Callable[..., Any]]]:

@@ -21,7 +21,12 @@ from pytest_instrcount.callgrind.inside.output import (
     print_nowhere,
     restart_capture,
 )
-from pytest_instrcount.callgrind.inside.preparing import announce, is_run_by_project
+from pytest_instrcount.callgrind.inside.preparing import (
+    RUN_BY_PROJECT,
+    announce,
+    have_modules,
+    is_run_by_project,
+)
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
 from pytest_instrcount.callgrind.inside.reports import is_passed, shortened, with_padded_times
 from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
@@ -41,12 +46,6 @@ def top_level_modules(start: int) -> list[str]:
     """Names of what was imported after so many modules, without the standard library's."""
     names = {name.partition(".")[0] for name in islice(sys.modules, start, None)}
     return sorted(names - sys.stdlib_module_names)
-
-
-_RUN_BY_PROJECT = (
-    "a pytest_runtest_protocol of the project runs it in its own way: count one call with the instrcount "
-    "fixture"
-)
 
 
 class TestChild:
@@ -121,6 +120,7 @@ class TestChild:
         if self._count_last is not None:
             if not self._rehearses:
                 print_nowhere()
+            have_modules()
             self._config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
     def _prepare_process(self, child: str, basetemp: str) -> None:
@@ -178,7 +178,7 @@ class TestChild:
         self._note_benchmark(item.stash.get(BENCHMARK, None))
         if passed and not self._counter.used:
             if ran and self._fixture is None:
-                self._problem = _RUN_BY_PROJECT
+                self._problem = RUN_BY_PROJECT
             elif order["trace"]:
                 self._trace(item, repeater)
             else:
