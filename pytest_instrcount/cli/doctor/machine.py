@@ -25,8 +25,9 @@ from pytest_instrcount.cli.doctor.tracer import check_tracer
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
-from pytest_instrcount.gate.store.names import CALLS_SUFFIX, file_error, own_key, shown_path
+from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.gate.store.parts import PROFILE_SUFFIX
+from pytest_instrcount.gate.store.textfile import unreadable
 from pytest_instrcount.host.files import files_below
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.host.text import several
@@ -220,10 +221,8 @@ def check_baselines(project: Project) -> Iterator[Check]:
         key, *rest = path.relative_to(root).parts
         counts[key] += bool(rest) and not path.name.endswith(CALLS_SUFFIX)
     unread = [each for each in errors if not isinstance(each, FileNotFoundError)]
-    for each in unread[:1]:
-        path = Path(each.filename)
-        fix = f"ls -ld {shown_path(path)}"
-        yield Check.failed("baselines", file_error("baseline-unreadable", path, each, fix, "read"))
+    if unread:
+        yield Check.failed("baselines", unreadable(Path(unread[0].filename), unread[0]))
         return
     held = [f"{key} ({number})" for key, number in counts.items() if number]
     here = own_key()

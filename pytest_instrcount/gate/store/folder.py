@@ -27,7 +27,7 @@ from pytest_instrcount.gate.store.names import (
 )
 from pytest_instrcount.gate.store.parts import ATTRIBUTES, ATTRIBUTES_TEXT, parts_of
 from pytest_instrcount.gate.store.shard import SUFFIX
-from pytest_instrcount.gate.store.textfile import nearest, read_text
+from pytest_instrcount.gate.store.textfile import read_text, room_at, unreadable
 from pytest_instrcount.gate.store.updating import updating
 
 #: Names of folders and of the file, from the folder of the baselines down; none is "" or "..".
@@ -103,8 +103,7 @@ def _files(root: Path) -> Iterator[Path]:
     """All files, and all links."""
 
     def fail(error: OSError) -> None:
-        fix = f"ls -ld {shown_path(root)}"
-        raise file_error("baseline-unreadable", root, error, fix, "read")
+        raise unreadable(root, error)
 
     for folder, folders, files in os.walk(root, onerror=fail):
         folders.sort()
@@ -170,9 +169,7 @@ def add_files(out: Path, files: Mapping[Place, bytes]) -> None:
         else:
             _make(out, files)
     except OSError as error:
-        place = shown_path(nearest(out.parent))
-        fix = f"ls -ld {place}; df {place}"
-        raise file_error("merge-write", out, error, fix) from error
+        raise file_error("merge-write", out, error, room_at(out.parent)) from error
 
 
 def _make(out: Path, files: Mapping[Place, bytes]) -> None:

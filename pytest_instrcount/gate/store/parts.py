@@ -18,7 +18,6 @@ from pytest_instrcount.gate.store.baseline_json import (
     parse_baseline,
     render_baseline,
 )
-from pytest_instrcount.gate.store.names import file_error, shown_path
 from pytest_instrcount.gate.store.reading import read_bytes, unpack_json
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import (
@@ -27,6 +26,7 @@ from pytest_instrcount.gate.store.summary import (
     summary_text,
     without_profile,
 )
+from pytest_instrcount.gate.store.textfile import unreadable
 
 #: What the files of profiles end in.
 PROFILE_SUFFIX = ".profile.gz"
@@ -95,8 +95,7 @@ def _read_profile(path: Path, digest: str) -> str | None:
     except (FileNotFoundError, ValueError):
         return None
     except OSError as error:
-        fix = f"ls -ld {shown_path(path)}"
-        raise file_error("baseline-unreadable", path, error, fix, "read") from error
+        raise unreadable(path, error) from error
     return text if _digest(data) == digest and not path.is_symlink() else None
 
 

@@ -39,8 +39,7 @@ def _read_bytes(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        fix = f"ls -ld {shown_path(nearest(path))}"
-        raise file_error("baseline-unreadable", path, error, fix, "read") from error
+        raise unreadable(path, error) from error
 
 
 def write_data(path: Path, data: bytes, put: Put = replace_file) -> None:
@@ -51,13 +50,24 @@ def write_data(path: Path, data: bytes, put: Put = replace_file) -> None:
         raise unwritable(path, error) from error
 
 
+def unreadable(path: Path, error: Exception) -> InstrcountError:
+    """The error for a file or folder of baselines that cannot be read."""
+    fix = f"ls -ld {shown_path(_nearest(path))}"
+    return file_error("baseline-unreadable", path, error, fix, "read")
+
+
 def unwritable(path: Path, error: Exception) -> InstrcountError:
     """The error for a baseline that cannot be written or deleted."""
-    folder = shown_path(nearest(path.parent))
-    return file_error("baseline-write", path, error, f"ls -ld {folder}; df {folder}")
+    return file_error("baseline-write", path, error, room_at(path.parent))
 
 
-def nearest(path: Path) -> Path:
+def room_at(folder: Path) -> str:
+    """The command that says whether something can be written to a folder."""
+    place = shown_path(_nearest(folder))
+    return f"ls -ld {place}; df {place}"
+
+
+def _nearest(path: Path) -> Path:
     """The path, or the nearest of the folders it is in that is there: what is to be looked at."""
     for each in (path, *path.parents):
         with contextlib.suppress(OSError, ValueError):

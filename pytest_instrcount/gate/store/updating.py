@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.names import file_error, shown_path
-from pytest_instrcount.gate.store.textfile import nearest
+from pytest_instrcount.gate.store.textfile import room_at
 from pytest_instrcount.host.files import files_below
 from pytest_instrcount.host.patience import Patience
 
@@ -239,8 +239,6 @@ def updating(root: Path) -> Iterator[Update]:
         yield update
         update.commit()
     except OSError as error:
-        place = shown_path(nearest(root))
-        fix = f"ls -ld {place}; df {place}"
-        raise file_error("baseline-write", root, error, fix) from error
+        raise file_error("baseline-write", root, error, room_at(root)) from error
     finally:
         update.end()
