@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 
-def each_alone(
-    config: pytest.Config, hook: Any, *beside: object
-) -> Iterator[tuple[Any, Callable[..., Any]]]:
-    """Each implementation of a hook of an item or config, and what calls it and those ``beside`` it alone."""
+def without_wrappers(hook: Any) -> list[Any]:
+    """The implementations of a hook that are no wrappers, in the order in which pytest calls them."""
+    return [
+        each for each in reversed(hook.get_hookimpls()) if not (each.hookwrapper or each.wrapper)
+    ]
+
+
+def alone(
+    config: pytest.Config, hook: Any, implementation: Any, *beside: object
+) -> Callable[..., Any]:
+    """What calls one implementation of a hook of an item or config, and the plugins ``beside`` it, alone."""
     manager = config.pluginmanager
-    for each in hook.get_hookimpls():
-        others = manager.get_plugins() - {each.plugin, *beside}
-        yield each, manager.subset_hook_caller(hook.name, others)
+    others = manager.get_plugins() - {implementation.plugin, *beside}
+    return manager.subset_hook_caller(hook.name, others)
 
 
 def module_of(implementation: Any) -> str:

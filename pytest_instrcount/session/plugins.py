@@ -13,6 +13,7 @@ import pytest
 from pytest_instrcount.callgrind.facts import shown_names
 from pytest_instrcount.config.child_spec import ChildSpec, merge_specs
 from pytest_instrcount.config.given import Given
+from pytest_instrcount.config.hooks import without_wrappers
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.usage import as_usage_errors
 from pytest_instrcount.errors import InstrcountError
@@ -50,7 +51,7 @@ def _callers(config: pytest.Config, hook: Any) -> list[tuple[str, Callable[..., 
     found = hook.get_hookimpls()
     everywhere = {each.plugin for each in getattr(config.hook, hook.name).get_hookimpls()}
     elsewhere = everywhere - {each.plugin for each in found}  # conftests of other folders
-    asked = [each for each in reversed(found) if not (each.hookwrapper or each.wrapper)]
+    asked = without_wrappers(hook)
     plugins = {each.plugin for each in asked}
     subset = config.pluginmanager.subset_hook_caller
     return [

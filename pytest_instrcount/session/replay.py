@@ -15,7 +15,7 @@ from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.config.compat import failure
-from pytest_instrcount.config.hooks import each_alone, is_conftest, module_of
+from pytest_instrcount.config.hooks import alone, is_conftest, module_of
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.renames import body_of
 
@@ -99,9 +99,11 @@ def tell_makers(item: pytest.Item, reports: list[Any], note: Callable[[str], Non
     there inside only, and raise; of a conftest that is noted.
     """
     name, own = "pytest_runtest_makereport", item.config.pluginmanager.get_plugin("instrcount-run")
-    for each, call in each_alone(item.config, getattr(item.ihook, name), own):
+    hook: Any = getattr(item.ihook, name)
+    for each in hook.get_hookimpls():
         if module_of(each).partition(".")[0] in ("_pytest", "pytest_instrcount"):
             continue
+        call = alone(item.config, hook, each, own)
         for report in reports:
             error = "" if is_subtest(report) else _tell(call, item, report)
             if error and is_conftest(each):

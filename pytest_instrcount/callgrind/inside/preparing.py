@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pytest_instrcount.config.hooks import each_alone, is_conftest, is_of_project, module_of
+from pytest_instrcount.config.hooks import (
+    alone,
+    is_conftest,
+    is_of_project,
+    module_of,
+    without_wrappers,
+)
 
 #: Packages whose own collection, loop and protocol are what ours replace, wherever their source lies.
 _REPLACED = ("_pytest", "pytest_instrcount", "xdist")
@@ -26,31 +31,35 @@ RUN_BY_PROJECT = (
 
 def prepare_collection(session: pytest.Session) -> None:
     """Call what plugins do before the collection; what they say to it is not taken."""
-    for _, call in _plain(session.config, session.config.hook.pytest_collection):
-        call(session=session)
+    config, hook = session.config, session.config.hook.pytest_collection
+    for each in _of_others(hook):
+        alone(config, hook, each)(session=session)
 
 
 def prepare_loop(session: pytest.Session) -> None:
     """Call what the project does before the first test; a plugin may run all of them."""
-    for each, call in _plain(session.config, session.config.hook.pytest_runtestloop):
-        if is_of_project(each, session.config):
-            call(session=session)
+    config, hook = session.config, session.config.hook.pytest_runtestloop
+    for each in _of_others(hook):
+        if is_of_project(each, config):
+            alone(config, hook, each)(session=session)
 
 
 def is_run_by_project(item: pytest.Item) -> bool:
     """Call what the project does before a test; True if that has run it, too."""
+    config, hook = item.config, item.ihook.pytest_runtest_protocol
     return any(
-        call(item=item, nextitem=None) is not None
-        for each, call in _plain(item.config, item.ihook.pytest_runtest_protocol)
-        if is_of_project(each, item.config)
+        alone(config, hook, each)(item=item, nextitem=None) is not None
+        for each in _of_others(hook)
+        if is_of_project(each, config)
     )
 
 
 def announce(item: pytest.Item) -> None:
     """Have conftests know that a test begins; plugins with this hook report, and that is done outside."""
-    for each, call in each_alone(item.config, item.ihook.pytest_runtest_logstart):
+    hook = item.ihook.pytest_runtest_logstart
+    for each in hook.get_hookimpls():
         if is_conftest(each):
-            call(nodeid=item.nodeid, location=item.location)
+            alone(item.config, hook, each)(nodeid=item.nodeid, location=item.location)
 
 
 def have_modules() -> None:
@@ -61,9 +70,9 @@ def have_modules() -> None:
         sys.modules.update({vars(each).get("__name__", ""): each for each in alive})
 
 
-def _plain(config: pytest.Config, hook: Any) -> Iterator[tuple[Any, Callable[..., Any]]]:
-    """Those that are no wrappers, in the order in which pytest calls them."""
-    for each, call in reversed(list(each_alone(config, hook))):
-        replaced = module_of(each).partition(".")[0] in _REPLACED
-        if not (replaced or each.wrapper or each.hookwrapper):
-            yield each, call
+def _of_others(hook: Any) -> list[Any]:
+    return [
+        each
+        for each in without_wrappers(hook)
+        if module_of(each).partition(".")[0] not in _REPLACED
+    ]

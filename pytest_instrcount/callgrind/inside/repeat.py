@@ -89,7 +89,7 @@ class Repeater:
         target, values = again.obj, self._parameters()
         self._phase(again, "setup")
 
-        def count(**_: Any) -> None:
+        def count() -> None:
             counter.count(
                 lambda times, before, after: repeat_call(times, before, after, target, (), values)
             )

@@ -23,7 +23,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from pytest_instrcount.callgrind.perf_map import NAMES, PERF_MAP
-from pytest_instrcount.host.foreign import flags_of, names_of
+from pytest_instrcount.host.foreign import flags_of, is_of_python, names_of
 
 # mypy takes the package for one of 3.11, where these functions are missing
 _sys: Any = sys
@@ -32,9 +32,8 @@ _STUB_BYTES = 32
 #: Code objects that get a stub; what a test calls beyond is counted as its caller's.
 _MOST_STUBS = 50_000
 _WORD = 8
-# Of a class: made at run time; and whether its attributes can be set.
-_HEAP_TYPE = 1 << 9
-_MUTABLE_HEAP_TYPE = _HEAP_TYPE | 1 << 8
+# Of a class: that its attributes cannot be set.
+_IMMUTABLE = 1 << 8
 # What a class has whose methods are made of text.
 _MADE = {"__dataclass_fields__", "_fields"}
 # _PyInterpreterFrame.f_code of 3.11.
@@ -104,7 +103,8 @@ def keep_inits_apart() -> None:
     made.restype, made.argtypes = ctypes.py_object, (ctypes.py_object,)
     for each in classes_alive():
         init = names_of(each).get("__init__")
-        if type(init) is FunctionType and flags_of(each) & _MUTABLE_HEAP_TYPE == _HEAP_TYPE:
+        mutable = is_of_python(each) and not flags_of(each) & _IMMUTABLE
+        if type(init) is FunctionType and mutable:
             type.__setattr__(each, "__init__", made(init))
 
 
