@@ -39,8 +39,13 @@ class Scratch:
     lock: int
 
     def remove(self) -> None:
-        """Delete the folder and everything in it."""
-        remove_tree(self.path)
+        """Delete the folder and everything in it; of another run, which may take its name at once, nothing."""
+        for _ in range(2):  # who is just ending may have put something into it
+            with contextlib.suppress(OSError):
+                os.fchmod(self.lock, 0o700)
+                if _is_there(self.path, self.lock):
+                    _empty(self.path, self.lock)
+                    os.rmdir(self.path)
 
 
 def remove_tree(path: Path) -> None:
@@ -167,8 +172,7 @@ def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_ours(path, lock):
-            for name in os.listdir(lock):
-                remove_tree(path / name)
+            _empty(path, lock)
             for name in folders:
                 (path / name).mkdir(mode=0o700)
             return lock
@@ -178,12 +182,21 @@ def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
     return None
 
 
+def _empty(path: Path, lock: int) -> None:
+    """Delete all in a folder that is locked."""
+    for name in os.listdir(lock):
+        remove_tree(path / name)
+
+
 def _is_ours(path: Path, lock: int) -> bool:
     """True if the locked folder is still the one at the path, and nobody else's."""
     held = os.fstat(lock)
+    mine = held.st_uid == os.getuid() and not stat.S_IMODE(held.st_mode) & 0o077
+    return mine and _is_there(path, lock)
+
+
+def _is_there(path: Path, lock: int) -> bool:
     try:
-        there = os.lstat(path)
+        return os.path.samestat(os.fstat(lock), os.lstat(path))
     except FileNotFoundError:
         return False
-    same = (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
-    return same and held.st_uid == os.getuid() and not stat.S_IMODE(held.st_mode) & 0o077

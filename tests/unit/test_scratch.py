@@ -65,6 +65,25 @@ def test_two_runs_at_once() -> None:
     give_up(third)
 
 
+def test_who_takes_the_name_at_once_keeps_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the moment in which the run before it has deleted its own."""
+    mine, rmdir = take_scratch(), os.rmdir
+    others: list[Scratch] = []
+
+    def remove_and_be_late(path: Any, **how: Any) -> None:
+        rmdir(path, **how)
+        if str(path) == str(mine.path) and not others:
+            others.append(take_scratch())
+
+    monkeypatch.setattr(os, "rmdir", remove_and_be_late)
+    mine.remove()
+    give_up(mine)
+    (other,) = others
+    assert other.path == mine.path
+    assert sorted(os.listdir(other.path)) == sorted(folders_in(other.path))
+    give_up(other)
+
+
 def test_the_folder_of_who_is_being_killed() -> None:
     """It is waited for until it is nobody's; another run's is let be at once."""
     taken = take_scratch()
@@ -223,5 +242,5 @@ def test_a_folder_that_a_test_deletes_is_made_again() -> None:
         assert all((mine.path / name).is_dir() for name in folders_in(mine.path))
         assert state.disturbances == 1
     finally:
-        os.close(state.scratch.lock)
         state.scratch.remove()
+        os.close(state.scratch.lock)

@@ -25,7 +25,7 @@ from pytest_instrcount.callgrind.process import (
     own_children,
 )
 from pytest_instrcount.callgrind.procfs import open_pidfd
-from pytest_instrcount.callgrind.scratch import Scratch, remove_tree, take_scratch
+from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
 from pytest_instrcount.callgrind.supervisor.collecting import Files
 from pytest_instrcount.callgrind.supervisor.running import Runs
 from pytest_instrcount.callgrind.supervisor.runs import FileChild, Run, Starting, Test
@@ -145,7 +145,7 @@ class Supervisor:
             end_orphans(lambda pid: False)
         for run in self.runs.current:
             self.runs.take_maps(run)
-        remove_tree(self.state.folder)
+        self.state.scratch.remove()
         with contextlib.suppress(Stopped):
             self.state.send_queue.send({"kind": "cpu", "seconds": sum(os.times()[:4])})
 
