@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind import perf_map
+from pytest_instrcount.callgrind.scratch import Scratch
 from pytest_instrcount.callgrind.supervisor import main
 from pytest_instrcount.callgrind.supervisor.running import Runs
 
@@ -24,8 +26,12 @@ def test_maps_of_python_functions_go(tmp_path: Path, monkeypatch: pytest.MonkeyP
     order = SimpleNamespace(by_python=True)
     run: Any = SimpleNamespace(pid=1, counter=2, folder=folder, test=SimpleNamespace(order=order))
     ended: Any = SimpleNamespace(end_all=list)
-    state: Any = SimpleNamespace(folder=folder, send_queue=SimpleNamespace(send=list))
+    lock = os.open(folder, os.O_RDONLY)
+    state: Any = SimpleNamespace(
+        folder=folder, scratch=Scratch(folder, lock), send_queue=SimpleNamespace(send=list)
+    )
     runs = Runs(state, ended, lambda: None, [run])
     supervisor: Any = SimpleNamespace(zygotes=ended, files=ended, state=state, runs=runs)
     main.Supervisor.end_all(supervisor)
+    os.close(lock)
     assert [path.name for path in tmp_path.iterdir()] == ["perf-3.map"]
