@@ -32,6 +32,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 WORKLOADS = (HERE / "noise_workloads", HERE / "blame_workloads")
+RECORDING = HERE / "blame_recording.py"
 
 #: In the place of the text to be replaced: lines are put at the start of the function's body.
 START = ""
@@ -441,48 +442,10 @@ def write(folder: Path) -> None:
     text = "import contextlib\n\n" + "".join(
         f"with contextlib.suppress(BaseException):\n    import {name}\n" for name in imports
     )
-    conftest.write_text(f"{conftest.read_text()}\n\n{text}\n{_RECORDING}")
+    shutil.copy(RECORDING, folder)
+    recording = f"from {RECORDING.stem} import pytest_unconfigure"
+    conftest.write_text(f"{conftest.read_text()}\n\n{text}\n{recording}\n")
     (folder.parent / "regressions.json").write_text(json.dumps(told))
-
-
-#: The end of the project's conftest: all that regressed are attributed, not 20, and what the plugin found out
-#: is JSON beside the project.
-_RECORDING = """
-from pytest_instrcount.session import measure
-
-measure.MOST_BLAMED = 1000
-
-def pytest_unconfigure(config):
-    run = config.pluginmanager.get_plugin("instrcount-run")
-    if run is None:
-        return
-    import json
-
-    from pytest_instrcount.report.blame import render_blame
-
-    record = {}
-    for nodeid, result in run._findings.rulings.results.items():
-        entry = {"verdict": result.verdict.value, "delta": float(result.delta or 0), "how": ""}
-        entry["ir"] = result.baseline_ir, result.ir
-        entry["reason"] = result.reason
-        if result.python is not None:
-            blame = result.python
-            entry["how"] = blame.how
-            entry["change"] = float(blame.change)
-            entry["before"] = float(blame.before)
-            entry["functions"] = [
-                (each.name, float(each.self_delta), [(c.name, float(c.cost)) for c in each.called[:3]])
-                for each in blame.functions[:6]
-            ]
-            entry["text"] = render_blame(result, 200)
-            entry["c"] = [
-                (each.name, float(each.ir), None if each.inclusive is None else float(each.inclusive),
-                 float(each.calls_before), float(each.calls_after))
-                for each in result.functions[:40]
-            ]
-        record[nodeid] = entry
-    (config.rootpath.parent / "blamed.json").write_text(json.dumps(record))
-"""
 
 
 if __name__ == "__main__":

@@ -22,10 +22,11 @@ from typing import Any
 
 import pytest
 
-import pytest_instrcount.session.zygote
+from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.counts.profile import sum_profiles
+from pytest_instrcount.session import zygote as session_zygote
 from pytest_instrcount.session.answers import read_profile
 
 Message = dict[str, Any]
@@ -45,7 +46,7 @@ class Recording(Zygote):
         known |= {first + offset: order for offset, order in enumerate(orders)}
         return first
 
-    def wait(self, index: int, poll: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, poll: Callable[[], None]) -> Answer | Problem:
         """As the zygote does; notes how often the test was repeated, and what it cost."""
         answer = super().wait(index, poll)
         order: Order = self.__dict__["orders"][index]
@@ -57,10 +58,10 @@ class Recording(Zygote):
         self.__dict__.setdefault("counted", {}).setdefault(order.nodeid, again)
         if order == again:
             copies = [shutil.copy(path, f"{path}.copy") for path in answer["dumps"]]
-            self._note(again, {"dumps": copies})
+            self._note(again, {**answer, "dumps": copies})
         return answer
 
-    def _note(self, order: Order, answer: Message | Problem) -> None:
+    def _note(self, order: Order, answer: Answer | Problem) -> None:
         """Keep what an order counted; who reads the record sees where that failed."""
         entry = self._known().setdefault(
             order.nodeid,
@@ -109,7 +110,7 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     Recording.record = Path(record)
     Recording.layouts, Recording.kept = range(int(first), int(last) + 1), int(kept)
-    pytest_instrcount.session.zygote.Zygote = Recording  # type: ignore[misc]
+    vars(session_zygote)["Zygote"] = Recording
     sys.exit(pytest.main(args))
 
 

@@ -31,7 +31,7 @@ def main() -> None:
         measured[measurement.nodeid] = measurement
         return rule(self, measurement, *limits)
 
-    Rulings.rule = recorded  # type: ignore[method-assign]
+    Rulings.rule = recorded  # type: ignore[assignment, method-assign]
     status = pytest.main(args)
     record.write_bytes(pickle.dumps(measured))
     sys.exit(status)

@@ -28,14 +28,14 @@ from typing import Any
 
 import pytest
 
-import pytest_instrcount.session.zygote
 from pytest_instrcount.callgrind.launch import ZygoteSetup
+from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.callgrind.orders import Order
-from pytest_instrcount.callgrind.scratch import Scratch
+from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
+from pytest_instrcount.session import zygote as session_zygote
 from pytest_instrcount.session.answers import collector_paused
 
-Message = dict[str, Any]
 FILES = "dumps", "names"
 
 
@@ -62,7 +62,7 @@ class Recording(Zygote):
         known |= {first + offset: order for offset, order in enumerate(orders)}
         return first
 
-    def wait(self, index: int, poll: Callable[[], None]) -> Message | Problem:
+    def wait(self, index: int, poll: Callable[[], None]) -> Answer | Problem:
         """As the zygote does."""
         answer = super().wait(index, poll)
         order = self.__dict__["orders"][index]
@@ -71,29 +71,30 @@ class Recording(Zygote):
             return replayed(folder, order, index, self._scratch)
         if isinstance(answer, dict) and answer["counted"] and not folder.exists():
             folder.mkdir(parents=True)
-            kept = dict(answer)
+            kept: dict[str, Any] = dict(answer)
             for kind in FILES:
                 # the map of a process is named twice where it is its own counter
-                kept[kind] = [shutil.copy(path, folder) for path in dict.fromkeys(answer[kind])]
+                kept[kind] = [shutil.copy(path, folder) for path in dict.fromkeys(kept[kind])]
             text = json.dumps({"nodeid": order.nodeid, "answer": kept})
             (folder / "answer.json").write_text(text)
         return answer
 
 
-def replayed(folder: Path, order: Order, index: int, scratch: Scratch) -> Message:
+def replayed(folder: Path, order: Order, index: int, scratch: Path) -> Answer:
     """A recorded answer as it would have come over the line, with dumps of its own."""
     found = json.loads((folder / "answer.json").read_text())
-    answer: Message = json.loads(
+    answer = json.loads(
         json.dumps(found["answer"]).replace(json.dumps(found["nodeid"]), json.dumps(order.nodeid))
     )
     for kind in FILES:
         copies = []
         for number, source in enumerate(answer[kind]):
-            copy = scratch.path / "dumps" / f"{kind}.{index}.{number}.again"
+            copy = scratch / "dumps" / f"{kind}.{index}.{number}.again"
             os.link(source, copy)
             copies.append(str(copy))
         answer[kind] = copies
-    return answer
+    told: Answer = answer
+    return told
 
 
 class Replaying:
@@ -106,8 +107,9 @@ class Replaying:
     seconds = turning = 0.0
     turns = 0
 
-    def __init__(self, setup: ZygoteSetup, scratch: Scratch) -> None:
-        self._scratch = scratch
+    def __init__(self, setup_in: Callable[[Path], ZygoteSetup]) -> None:
+        self._scratch = take_scratch()
+        setup_in(self._scratch.path)
         self._orders: list[Order] = []
         self.ready = True
         self.running: set[int] = set()
@@ -118,11 +120,11 @@ class Replaying:
         self._orders += orders
         return first
 
-    def wait(self, index: int, poll: Callable[[], None]) -> Message:
+    def wait(self, index: int, poll: Callable[[], None]) -> Answer:
         """The recorded answer."""
         start = time.process_time()
         order = self._orders[index]
-        answer = replayed(self.folder / key_of(order), order, index, self._scratch)
+        answer = replayed(self.folder / key_of(order), order, index, self._scratch.path)
         Replaying.turning += reference_turn()
         Replaying.turns += 1
         Replaying.seconds += time.process_time() - start
@@ -131,8 +133,8 @@ class Replaying:
     def end(self) -> None:
         """Remove the folder of the run."""
         start = time.process_time()
-        os.close(self._scratch.lock)
         self._scratch.remove()
+        os.close(self._scratch.lock)
         Replaying.seconds += time.process_time() - start
 
 
@@ -166,7 +168,7 @@ def main() -> None:
     sys.path[0] = os.getcwd()
     made: Any = {"record": Recording, "replay": Replaying}[how]
     made.folder = Path(folder)
-    pytest_instrcount.session.zygote.Zygote = made  # type: ignore[misc]
+    vars(session_zygote)["Zygote"] = made
     reads = count_reads()
     status = pytest.main(args)
     usage = resource.getrusage(resource.RUSAGE_SELF)

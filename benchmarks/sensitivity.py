@@ -81,8 +81,8 @@ def calibrate(folder: Path) -> dict[str, list[tuple[int, int]]]:
     nothing = counted.pop("test_nothing")
     costs: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
     for name, ir in counted.items():
-        _, number, amount = name.split("_")
-        costs[list(KINDS)[int(number)]].append((int(amount), ir - nothing))
+        _, kind_number, chosen = name.split("_")
+        costs[list(KINDS)[int(kind_number)]].append((int(chosen), ir - nothing))
     return {kind: sorted(points) for kind, points in costs.items()}
 
 
@@ -186,7 +186,7 @@ def main() -> None:
 
 def grew(before: Counted, now: Counted, baseline: Counted) -> float:
     """By how many percent of the baseline the raw count of one layout grew."""
-    return 100 * (now.report["ir"] - before.report["ir"]) / baseline.report["denoised_ir"]
+    return float(100 * (now.report["ir"] - before.report["ir"]) / baseline.report["denoised_ir"])
 
 
 def select(project: Project, chosen: list[str], limit: float) -> dict[str, Counted]:

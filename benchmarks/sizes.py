@@ -20,7 +20,7 @@ def main() -> None:
     """Print the table, and the means."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    rows = []
+    rows: list[tuple[int, int, int, int, str]] = []
     for file in read_folder(parser.parse_args().folder):
         if isinstance(file.content, Baseline):
             tree = file.content.python
@@ -32,8 +32,8 @@ def main() -> None:
     for functions, branches, summary, profile, nodeid in sorted(rows):
         print(f"{functions:5} {branches:6} {summary:7} {profile:7}  {nodeid}")
     number = max(1, len(rows))
-    summary, profile = (sum(row[place] for row in rows) / number for place in (2, 3))
-    print(f"{len(rows)} tests, {summary:.0f} and {profile:.0f} bytes each in the mean")
+    means = sum(row[2] for row in rows) / number, sum(row[3] for row in rows) / number
+    print(f"{len(rows)} tests, {means[0]:.0f} and {means[1]:.0f} bytes each in the mean")
 
 
 if __name__ == "__main__":

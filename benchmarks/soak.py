@@ -155,9 +155,9 @@ def soak(scratch: Path, runs: int, seconds: float) -> list[str]:
             wrong.append(f"the memory of the {kind} grows")
         if grows(descriptors[kind], lambda before: TOLERATED_DESCRIPTORS):
             wrong.append(f"the descriptors of the {kind} grow")
-    for what, values in zip(LEFT, zip(*remains)):
-        if values[-1] > values[0]:
-            wrong.append(f"{what}: {values[0]} after the first run, {values[-1]} after the last")
+    for what, numbers in zip(LEFT, zip(*remains)):
+        if numbers[-1] > numbers[0]:
+            wrong.append(f"{what}: {numbers[0]} after the first run, {numbers[-1]} after the last")
     print(
         f"{number} runs in {(time.monotonic() - start) / 60:.0f} minutes, {len(first)} values compared"
     )

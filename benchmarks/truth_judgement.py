@@ -46,8 +46,8 @@ def truth_of(sides: dict[str, dict[str, list[int]]]) -> Truth:
     """
     common = [layout for layout in sides["old"] if layout in sides["new"]]
     old, new = (
-        [ir / calls for ir, calls in map(side.get, common)]
-        for side in map(sides.get, ("old", "new"))
+        [ir / calls for ir, calls in map(sides[side].__getitem__, common)]
+        for side in ("old", "new")
     )
     mean = statistics.fmean(old)
     differences = [after - before for before, after in zip(old, new)]
