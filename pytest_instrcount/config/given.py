@@ -10,6 +10,7 @@ import pytest
 
 from pytest_instrcount.config.options import ISOLATIONS
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.fixtures.rounds import MOST_CALLS
 from pytest_instrcount.gate.limit import parse_limit
 
 
@@ -137,6 +138,8 @@ def _parse_count(given: object, least: int) -> int:
         given = int(given)
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
         raise ValueError(f"write a whole number, {least} or more")
+    if given > MOST_CALLS:
+        raise ValueError(f"write a whole number, at most {MOST_CALLS:,}")
     return given
 
 

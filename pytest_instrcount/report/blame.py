@@ -19,6 +19,10 @@ from pytest_instrcount.report.words import cut_left, cut_right, quotient
 
 # Where causes come to that share of a change, what went the other way is named, too.
 _MORE_THAN_ALL = Fraction(11, 10)
+# Whose functions run what others have scheduled.
+_LOOPS = frozenset(
+    ("asyncio/base_events.py", "asyncio/events.py", "asyncio/runners.py", "trio/_core/_run.py")
+)
 
 
 def render_blame(result: TestResult, width: int) -> list[str]:
@@ -109,7 +113,8 @@ def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bo
     for most in called(blame, delta, sign)[:MOST_CAUSES]:
         callee = printable(split_name(most.name)[0])
         sites = call_sites(path, split_name(delta.name)[0], line, callee) if path else []
-        text, sites = f"{most.verb} {callee} {most.times()}", sites if most.after else []
+        what = printable(most.what(delta.name))
+        text, sites = f"{most.verb} {what} {most.times()}", sites if most.after else []
         lines += _site_lines(text, sites, width, source=not shown)
         shown = shown or bool(sites)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
@@ -134,13 +139,13 @@ def _origin_lines(blame: PythonBlame, delta: PythonDelta, path: str, width: int)
 
 
 def _project_lines(blame: PythonBlame, delta: PythonDelta) -> Iterator[str]:
-    """Who of the project calls a function, or, where nobody does, what that runs of it."""
-    caller, line, site = project_caller(blame, delta)
-    if caller:
-        yield f"called from {shown_name(caller, line)}{f' (line {site})' if site else ''}"
-        return
-    for each, line in run_by(blame, delta) if is_outermost(blame, delta) else ():
+    """Who of the project calls a function, or, of a thread or an event loop, what that runs of it."""
+    runs = run_by(blame, delta)
+    for each, line in runs:
         yield f"which runs {shown_name(each.name, line)}: {own_calls(blame, each)}"
+    caller, line, site = project_caller(blame, delta)
+    if caller and not runs:
+        yield f"called from {shown_name(caller, line)}{f' (line {site})' if site else ''}"
 
 
 def project_caller(blame: PythonBlame, delta: PythonDelta) -> tuple[str, int, int]:
@@ -157,13 +162,20 @@ def project_caller(blame: PythonBlame, delta: PythonDelta) -> tuple[str, int, in
     return "", 0, 0
 
 
-def is_outermost(blame: PythonBlame, delta: PythonDelta) -> bool:
-    """True for what nobody calls: where a thread begins, and an event loop that ran before the count."""
-    return (delta.name,) in blame.new.inclusive or not (delta.calls_before or delta.calls_after)
+def _runs_others(blame: PythonBlame, delta: PythonDelta) -> bool:
+    """True for what nobody calls, where a thread begins, and for an event loop."""
+    is_outermost = (delta.name,) in blame.new.inclusive
+    is_loop = split_name(delta.name)[1] in _LOOPS
+    return is_outermost or is_loop or not (delta.calls_before or delta.calls_after)
 
 
 def run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, int]]:
-    """What that runs of the project, with first lines: those first whose own code costs most more."""
+    """What a thread or an event loop runs of the project, with first lines.
+
+    Those first whose own code costs most more; nothing of another function.
+    """
+    if not _runs_others(blame, delta):
+        return []
     sign = 1 if delta.self_delta > 0 else -1
     below = {path[-1] for path in blame.new.inclusive if delta.name in path[:-1]}
     found = [each for each in blame.functions if each.own * sign > 0 and each.name in below]

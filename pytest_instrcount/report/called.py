@@ -35,6 +35,10 @@ class Called:
     #: "calls" or "enters"
     verb: str
 
+    def what(self, caller: str) -> str:
+        """Who is called, for a sentence on its caller."""
+        return "itself" if self.name == caller else split_name(self.name)[0]
+
     def times(self) -> str:
         """``20 -> 40 times``."""
         before, after = quotient(self.before), quotient(self.after)

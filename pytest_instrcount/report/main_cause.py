@@ -6,7 +6,7 @@ from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
 from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.report.blame import is_outermost, project_caller, run_by
+from pytest_instrcount.report.blame import project_caller, run_by
 from pytest_instrcount.report.c_functions import calls_text
 from pytest_instrcount.report.called import Called, own_calls, telling
 from pytest_instrcount.report.trees import place_of, split_name
@@ -37,7 +37,7 @@ def _python_cause(
     name, path = split_name(first.name)
     place = f"{path}:{line}" if line else path
     if first.self_delta * sign > 0 and (most := telling(blame, first, sign)) is not None:
-        return name, f"{place} {_more_calls(most, exact=exact)}"
+        return name, f"{place} {_more_calls(most, first.name, exact=exact)}"
     fresh = first.calls_after and not first.calls_before
     if fresh or first is not cause:
         calls = own_calls(blame, first) if exact else "new" if fresh else ""
@@ -57,14 +57,13 @@ def _from_the_project(blame: PythonBlame, delta: PythonDelta) -> str:
 def _of_the_project(blame: PythonBlame, cause: PythonDelta) -> tuple[PythonDelta, int]:
     """A cause with its line; of an event loop, or a thread, what that runs of the project."""
     place, line = place_of(blame.new, cause.name)
-    runs = place and is_installed(place) and is_outermost(blame, cause)
-    run = run_by(blame, cause) if runs else []
+    run = run_by(blame, cause) if place and is_installed(place) else []
     return run[0] if run else (cause, line)
 
 
-def _more_calls(most: Called, *, exact: bool) -> str:
+def _more_calls(most: Called, caller: str, *, exact: bool) -> str:
     often = "more often" if most.after > most.before else "less often"
-    return f"{most.verb} {split_name(most.name)[0]} {most.times() if exact else often}"
+    return f"{most.verb} {most.what(caller)} {most.times() if exact else often}"
 
 
 def shared_cause(result: TestResult) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def _tree(tree: CallTree, width: int) -> list[str]:
             (
                 quotient(cost / tree.counted),
                 quotient(Fraction(row.ir if row else 0, tree.counted)),
-                quotient(Fraction(row.calls if row else 0, tree.counted)),
+                quotient(Fraction(tree.runs(path), tree.counted)),
                 "  " * (len(path) - 1) + printable(path[-1]),
             )
         )
@@ -130,7 +130,7 @@ def _paths(tree: CallTree, above: Path) -> Iterator[Path]:
     stack = [above]
     while stack:
         path = stack.pop()
-        if path:
+        if path and (tree.inclusive[path] or path[-1:] != path[-2:-1]):  # calls of itself
             yield path
         below = tree.children.get(path, ())
         stack += sorted(below, key=lambda each: (tree.inclusive[each], each))

@@ -129,6 +129,15 @@ def test_python_inside_is_started_alike(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*: options -Xint_max_str_digits=900 ->"])
 
 
+def test_nobody_need_report(project: pytest.Pytester) -> None:
+    """Verbosity is an option of the plugin that does."""
+    project.makepyfile("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    options = ("-p", "no:terminal", "--instrcount-report=json:report.json")
+    assert project.runpytest("--instrcount", *options).ret == 0
+    [test] = json.loads((project.path / "report.json").read_text())["tests"]
+    assert test["verdict"] == "new"
+
+
 def test_objects_of_a_test_lie_in_an_arena_of_their_own(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:

@@ -167,7 +167,7 @@ def test_unknown_commit(shop: Path) -> None:
     said = problem("against-ref", find_repository(shop).resolve, "nosuch")
     assert "git knows no commit 'nosuch' here [against-ref]" in said
     assert "fix: git log --oneline --all" in said
-    for ref in ("", "--all", "HEAD:shop.py", "a b"):
+    for ref in ("", "--all", "^HEAD", "HEAD:shop.py", "a b"):
         problem("against-ref", find_repository(shop).resolve, ref)
 
 
@@ -179,6 +179,9 @@ def test_unknown_commit(shop: Path) -> None:
         ("0123456789ab", "git fetch --depth=1 origin 0123456789ab"),
         ("HEAD~1", "git fetch --deepen=1 origin"),
         ("HEAD^~2", "git fetch --deepen=3 origin"),
+        ("HEAD^1", "git fetch --deepen=1 origin"),
+        ("HEAD^2~3", "git fetch --deepen=4 origin"),
+        ("main@{1}", "git log --oneline --all    (the commits that there are)"),
     ],
 )
 def test_shallow_clone(shop: Path, ref: str, fix: str) -> None:
@@ -191,7 +194,7 @@ def test_shallow_clone(shop: Path, ref: str, fix: str) -> None:
     assert said.endswith(f"fix: {fix}")
 
 
-@pytest.mark.parametrize("ref", ["origin/next", "HEAD~1", "v1"])
+@pytest.mark.parametrize("ref", ["origin/next", "HEAD~1", "HEAD^1", "v1"])
 def test_what_is_to_be_typed_works(shop: Path, ref: str) -> None:
     git(shop, "branch", "next", "main~1")
     git(shop, "tag", "v1", "main~1")
@@ -247,6 +250,40 @@ def test_work_trees_of_any_name(shop: Path, name: str) -> None:
     assert Request.load(json.loads((folder / "request.json").read_text())) == request
 
 
+def test_commit_by_its_message(shop: Path) -> None:
+    """Behind which git takes nothing more."""
+    assert find_repository(shop).resolve(":/one") == git(shop, "rev-parse", ":/one").strip()
+
+
+def test_settings_of_this_clone_convert_files_there_too(shop: Path) -> None:
+    """Line ends and filters: the commit that is checked out has the same bytes in both places."""
+    git(shop, "config", "core.autocrlf", "true")
+    git(shop, "config", "filter.loud.smudge", "tr a-z A-Z")
+    git(shop, "config", "filter.loud.clean", "tr A-Z a-z")
+    (shop / ".git" / "info").mkdir(exist_ok=True)
+    (shop / ".git" / "info" / "attributes").write_text("*.loud filter=loud\n")
+    commit(shop, **{"data.txt": "a\nb\n", "b.loud": "hello"})
+    for name in ("data.txt", "b.loud"):
+        (shop / name).unlink()
+        git(shop, "checkout", "--", name)
+    repository, folder = find_repository(shop), target(shop)
+    repository.check_out(repository.resolve("HEAD"), folder)
+    there = [(folder / name).read_bytes() for name in ("data.txt", "b.loud")]
+    assert there == [(shop / name).read_bytes() for name in ("data.txt", "b.loud")]
+    assert there == [b"a\r\nb\r\n", b"HELLO"]
+
+
+def test_changes_that_git_overlooks(shop: Path) -> None:
+    """Nobody knows that nothing can differ then."""
+    repository = find_repository(shop)
+    head = repository.resolve("HEAD")
+    assert repository.is_at(head)
+    git(shop, "update-index", "--skip-worktree", "shop.py")
+    write(shop, shop_py="slower")
+    assert git(shop, "status", "--porcelain") == ""
+    assert not repository.is_at(head)
+
+
 def test_branch_that_is_known_by_another_name(shop: Path) -> None:
     git(shop, "branch", "next")
     clone = shop.parent / "clone"
@@ -267,8 +304,11 @@ def test_work_tree_of_another_user(shop: Path, monkeypatch: pytest.MonkeyPatch) 
     """As in a container: git says what to do, and so is it told."""
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # where all may be trusted
-    said = problem("against-git", find_repository, shop)
-    assert f"fix: git config --global --add safe.directory {shop}" in said
+    folder = shop / "tests"
+    folder.mkdir()
+    said = problem("against-git", find_repository, folder)
+    assert f"git does not trust {shop}: it belongs to another user" in said
+    assert said.endswith(f"fix: git config --global --add safe.directory {shop}")
 
 
 def test_ignored_files_and_folders(shop: Path) -> None:

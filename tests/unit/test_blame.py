@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -60,6 +62,8 @@ def test_folding_loses_nothing(made: CallTree) -> None:
     for path, ir in made.inclusive.items():
         if ir * 10_000 >= made.total or len(path) == 1:
             assert folded.inclusive[path] == ir
+        elif not ir and path[-1] == path[-2] and made.nodes.get(path, Row(0, 0)).calls:
+            assert (path in folded.nodes) is (path[:-1] in folded.inclusive)  # calls of itself
         else:
             assert path not in folded.inclusive
     assert folded.fold().nodes == folded.nodes
@@ -143,13 +147,25 @@ def test_explained() -> None:
 # What Callgrind says.
 
 
-def dumped(**contexts: tuple[int, int]) -> Profile:
-    """``a_b``: b, called by a, by the addresses 0xa and 0xb."""
-    rows = {}
-    for name, row in contexts.items():
-        chain = "'".join(f"0x{frame:0>16}" for frame in reversed(name.split("_")))
-        rows[f"???:{chain} [???]"] = Row(*row)
-    return Profile(sum(row.ir for row in rows.values()), rows)
+def key_of(context: str) -> str:
+    """``a_b``: b, called by a, by the addresses 0xa and 0xb; ``a_2b``: b, which is active above."""
+    chain = []
+    for frame in reversed(context.split("_")):
+        address = f"0x{frame.lstrip('2'):0>16}"
+        chain += [address, "2"] if frame.startswith("2") else [address]
+    return f"???:{chr(39).join(chain)} [???]"
+
+
+def dumped(
+    callers: Mapping[str, Mapping[str, int]] = MappingProxyType({}), /, **contexts: tuple[int, int]
+) -> Profile:
+    """Costs and calls of contexts; ``callers``: of some also who calls them how often."""
+    rows = {key_of(name): Row(*row) for name, row in contexts.items()}
+    told = {
+        key_of(name): {key_of(caller): Row(1, calls) for caller, calls in each.items()}
+        for name, each in callers.items()
+    }
+    return Profile(sum(row.ir for row in rows.values()), rows, told)
 
 
 FUNCTIONS = {
@@ -180,9 +196,37 @@ def test_a_folded_tree_knows_the_places_of_what_it_has() -> None:
 
 
 def test_direct_recursions_are_one_place() -> None:
-    """Callgrind says so itself, unless something without a name stands between."""
-    dump = dumped(a_b=(10, 1), a_b_c=(20, 1), a_b_c_9_c=(3, 5), a_b_c_9_c_9_c=(4, 2))
-    assert tree_from([dump], FUNCTIONS, 1, named) == tree(test_a=(10, 1), test_a__f=(27, 8))
+    """How often they begin, and how often they go on, Callgrind says by who calls whom."""
+    callers = {
+        "a_b_c": {"a_b": 1},
+        "a_b_2c": {"a_b_c": 2, "a_b_2c": 3},
+        "a_b_c_9_c": {"a_b_c_9": 2},
+    }
+    dump = dumped(callers, a_b=(10, 1), a_b_c=(20, 1), a_b_2c=(3, 5), a_b_c_9_c=(4, 2))
+    made = tree_from([dump], FUNCTIONS, 1, named)
+    assert made == tree(test_a=(10, 1), test_a__f=(27, 1), test_a__f__f=(0, 7))
+    assert made.fold() == made
+
+
+def test_a_function_that_calls_itself_more_often_is_to_blame() -> None:
+    """Not who calls it, as often as before; what it calls in each of its runs is its own doing, too."""
+
+    def walk(itself: int) -> CallTree:
+        runs = 8 + itself
+        nodes = {("use",): Row(50, 1), ("use", "walk"): Row(100 * runs, 8)}
+        nodes |= {
+            ("use", "walk", "walk"): Row(0, itself),
+            ("use", "walk", "g"): Row(10 * runs, runs),
+        }
+        return CallTree(TRAMPOLINES, 1, nodes)
+
+    [walked] = [each for each in find_blame(walk(72), walk(144)).functions if each.self_delta]
+    assert walked.name == "walk"
+    assert list(map(int, (walked.self_delta, walked.own))) == [7920, 7200]
+    assert list(map(int, (walked.calls_before, walked.calls_after))) == [80, 152]
+    [more] = walked.called
+    assert more.name == "walk"
+    assert list(map(int, (more.before, more.after, more.cost))) == [72, 144, 7920]
 
 
 def test_no_python_function() -> None:

@@ -358,6 +358,37 @@ def test_what_an_event_loop_runs_of_the_project(tmp_path: Path) -> None:
     assert main_cause(blamed(old, new)) == ("send", "shop.py:4, 4 -> 8 calls")
 
 
+def test_what_an_event_loop_runs_within_the_test(tmp_path: Path) -> None:
+    """By asyncio.run: the function that starts it does what it did."""
+    t, loop, turn, send = names = (
+        "shop.py:t",
+        "asyncio/base_events.py:run",
+        "asyncio/events.py:turn",
+        "shop.py:send",
+    )
+    places = dict.fromkeys((loop, turn), (json.decoder.__file__, 1))
+    places |= {name: (str(tmp_path / "shop.py"), 4) for name in (t, send)}
+
+    def looped(turns: int) -> CallTree:
+        rows = Row(10, 1), Row(10, 1), Row(100 * turns, turns), Row(30 * turns, turns)
+        nodes = {names[: place + 1]: row for place, row in enumerate(rows)}
+        return CallTree(TRAMPOLINES, 1, nodes, places)
+
+    assert told(looped(4), looped(8))[1:] == [
+        "  100 %  asyncio/base_events.py:1 run",
+        "    calls turn 4 -> 8 times",
+        "    which runs shop.py:4 send: 4 -> 8 calls",
+    ]
+    assert main_cause(blamed(looped(4), looped(8))) == ("send", "shop.py:4, 4 -> 8 calls")
+
+
+def test_calls_of_itself() -> None:
+    old = tree(t=(10, 1), t__f=(400, 1), t__f__f=(0, 3))
+    new = tree(t=(10, 1), t__f=(800, 1), t__f__f=(0, 7))
+    assert told(old, new)[1:] == ["  100 %  shop.py f", "    calls itself 3 -> 7 times"]
+    assert main_cause(blamed(old, new)) == ("f", "shop.py calls itself 3 -> 7 times")
+
+
 def test_what_a_thread_runs_of_the_project(tmp_path: Path) -> None:
     """Nobody calls it."""
     places = {"shop.py:begin": (json.decoder.__file__, 1)}

@@ -87,6 +87,36 @@ def test_a_call_that_raises_is_not_counted() -> None:
         fixture(int, "1")
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+def test_what_is_counted_of_the_first_call_is_that_call(awaited: bool) -> None:
+    """Neither the set-up nor the tear-down around it, nor what is looked at afterwards."""
+    order: list[str] = []
+
+    class Ordered(Recorder):
+        def begin_first(self) -> None:
+            order.append("begin")
+
+        def end_first(self) -> None:
+            order.append("end")
+
+    def target() -> None:
+        order.append("call")
+
+    async def awaitable() -> None:
+        order.append("call")
+
+    fixture = InstrCount(NODEID, Ordered())
+    value: Any = fixture.pedantic(
+        awaitable if awaited else target,
+        setup=lambda: order.append("set-up"),
+        teardown=lambda: order.append("tear-down"),
+        rounds=3,
+    )
+    if awaited:
+        asyncio.run(value)
+    assert order[:5] == ["set-up", "begin", "call", "end", "tear-down"]
+
+
 @pytest.mark.parametrize("first", ["call", "pedantic"])
 @pytest.mark.parametrize("second", ["call", "pedantic"])
 def test_second_use(first: str, second: str) -> None:
@@ -258,6 +288,7 @@ def test_pedantic_with_arguments() -> None:
         ({"rounds": 1.0}, "rounds=1.0"),
         ({"rounds": True}, "rounds=True"),
         ({"warmup_rounds": -1}, "warmup_rounds=-1 is not an int >= 0"),
+        ({"iterations": 10**20}, "iterations=100000000000000000000 is above 1,000,000,000"),
         ({"iterations": 0}, "iterations=0"),
         ({"iterations": 2, "setup": lambda: None}, "with setup, iterations must be 1"),
     ],

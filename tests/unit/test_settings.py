@@ -52,6 +52,14 @@ def test_wrong_counts(given: object) -> None:
         parse_calls(given)
 
 
+@pytest.mark.parametrize("given", [10**9 + 1, 10**30, "9" * 25])
+def test_counts_that_no_run_would_end_with(given: object) -> None:
+    """Nor could the process that counts be told them."""
+    for parse in (parse_warmup, parse_calls):
+        with pytest.raises(ValueError, match="write a whole number, at most 1,000,000,000"):
+            parse(given)
+
+
 def test_one_call_at_least() -> None:
     """A count of no calls is no count."""
     assert parse_calls("1") == 1

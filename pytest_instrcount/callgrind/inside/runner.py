@@ -283,7 +283,7 @@ class TestChild:
     def _presented(self) -> Iterator[None]:
         """Verbosity as outside; fixtures are always shown, and outside it is decided who sees it."""
         option = self._config.option
-        before = option.verbose, getattr(option, "setupshow", False)
+        before = getattr(option, "verbose", 0), getattr(option, "setupshow", False)
         option.verbose, option.setupshow = self._order["verbose"], True
         yield
         option.verbose, option.setupshow = before

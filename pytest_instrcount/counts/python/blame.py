@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from pytest_instrcount.counts.profile import NOTHING
 from pytest_instrcount.counts.python.align import Aligned, align
 from pytest_instrcount.counts.python.tree import CallTree, FunctionCost, Path
 
@@ -116,28 +117,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         often = _ratio(before.calls(path), after.calls(path))
         doings.add_own(path, (often - 1) * before.inclusive(path))
     while pending:
-        path = pending.pop()
-        ratio = _ratio(before.calls(path), after.calls(path))
-        doings.add_own(path, after.own(path) - ratio * before.own(path))
-        for child in sorted({*before.below(path), *after.below(path)}):
-            was, now = before.calls(child), after.calls(child)
-            grown = after.inclusive(child) - ratio * before.inclusive(child)
-            known = path in before and child in before
-            # new, gone, or never called as far as is known: all of it is the caller's doing
-            cost = grown
-            # what ran before the count began is called no times on both sides
-            if known and child in after and bool(was) == bool(now):
-                average = (_ratio(was, now) - ratio) * before.inclusive(child)
-                # So it is if calls that were added (or left out) are just cheaper than those that
-                # there were: at their average cost the one would do more than there is, and the
-                # other get as much less.
-                if (
-                    not min(average, _NOTHING) <= grown <= max(average, _NOTHING)
-                    or grown == average
-                ):
-                    cost = average
-                    pending.append(child)
-            doings.add_calls(path, child, cost)
+        pending += doings.divide(pending.pop())
     return PythonBlame(
         new.how,
         new.unit,
@@ -186,6 +166,33 @@ class _Doings:
 
     def _add(self, name: str, cost: Fraction) -> None:
         self._self_delta[name] = self._self_delta.get(name, _NOTHING) + cost
+
+    def divide(self, path: Path) -> Iterator[Path]:
+        """Divide what a function costs more into its code and calls; those that cost more themselves."""
+        before, after = self.before, self.after
+        ratio = _ratio(before.calls(path), after.calls(path))
+        itself, below = (*path, path[-1]), {*before.below(path), *after.below(path)}
+        if not (before.inclusive(itself) or after.inclusive(itself)):
+            often = _ratio(before.runs(path), after.runs(path))
+            grown = after.inclusive(path) - ratio * before.inclusive(path)
+            cost = _cost_of_calls((often - ratio) * before.inclusive(path), grown)
+            self.add_calls(path, itself, grown if cost is None else cost)
+            if cost is None:
+                return
+            ratio, below = often, below - {itself}
+        self.add_own(path, after.own(path) - ratio * before.own(path))
+        for child in sorted(below):
+            was, now = before.calls(child), after.calls(child)
+            grown = after.inclusive(child) - ratio * before.inclusive(child)
+            known = path in before and child in before and child in after
+            # new, gone, or never called as far as is known: all of it is the caller's doing;
+            # what ran before the count began is called no times on both sides
+            cost = None
+            if known and bool(was) == bool(now):
+                cost = _cost_of_calls((_ratio(was, now) - ratio) * before.inclusive(child), grown)
+                if cost is not None:
+                    yield child
+            self.add_calls(path, child, grown if cost is None else cost)
 
     def deltas(self) -> tuple[PythonDelta, ...]:
         """All functions that differ, in the order of `PythonBlame.functions`."""
@@ -267,15 +274,25 @@ class _Side:
         return Fraction(number, self.tree.counted)
 
     def own(self, path: Path) -> Fraction:
-        row = self.tree.nodes.get(path)
-        return self.per_call(0 if row is None else row.ir)
+        return self.per_call(self.tree.nodes.get(path, NOTHING).ir)
 
     def calls(self, path: Path) -> Fraction:
-        row = self.tree.nodes.get(path)
-        return self.per_call(0 if row is None else row.calls)
+        return self.per_call(self.tree.nodes.get(path, NOTHING).calls)
+
+    def runs(self, path: Path) -> Fraction:
+        return self.per_call(self.tree.runs(path))
 
     def inclusive(self, path: Path) -> Fraction:
         return self.per_call(self.tree.inclusive.get(path, 0))
+
+
+def _cost_of_calls(average: Fraction, grown: Fraction) -> Fraction | None:
+    """The part of a growth that calls at their ``average`` cost are; None if it is all of it.
+
+    So it is if calls that were added, or left out, are just cheaper than those that there were.
+    """
+    is_all = min(average, _NOTHING) <= grown <= max(average, _NOTHING) and grown != average
+    return None if is_all else average
 
 
 def _ratio(before: Fraction, after: Fraction) -> Fraction:

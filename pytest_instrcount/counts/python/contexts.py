@@ -73,12 +73,14 @@ def tree_from(
     nodes: dict[Path, Row] = {}
     for profile in profiles:
         for key, row in profile.rows.items():
-            frames = [_frame(each) for each in reversed(_function_of(key).split("'"))]
+            frames = _frames_of(key)
             path = _below_the_test(frames, names)
             if path:
                 # what has no name of ours is part of what called it, and no call
-                calls = row.calls if frames[-1] in names else 0
-                add_row(nodes, path, Row(row.ir, calls))
+                is_call = frames[-1] in names
+                itself = _calls_of_itself(profile, key, path, names) if is_call else 0
+                add_row(nodes, path, Row(row.ir, row.calls - itself if is_call else 0))
+                add_row(nodes, (*path, path[-1]), Row(0, itself))
     nodes = {path: row for path, row in nodes.items() if row != NOTHING}
     if not nodes:
         raise InstrcountError(
@@ -101,8 +103,20 @@ def _below_the_test(frames: Sequence[int], names: Mapping[int, str]) -> Path:
     return tuple(path)
 
 
-def _function_of(key: str) -> str:
-    return key.partition(":")[2].partition(" [")[0]
+def _calls_of_itself(profile: Profile, key: str, path: Path, names: Mapping[int, str]) -> int:
+    """How often a function was called where the last one that ran was itself."""
+    callers = profile.callers.get(key, {})
+    return sum(
+        made.calls
+        for caller, made in callers.items()
+        if _below_the_test(_frames_of(caller), names)[-1:] == path[-1:]
+    )
+
+
+def _frames_of(key: str) -> Sequence[int]:
+    """Addresses, the outermost first: what stands behind the file of a key is the innermost first."""
+    function = key.partition(":")[2].partition(" [")[0]
+    return [_frame(each) for each in reversed(function.split("'"))]
 
 
 def _frame(text: str) -> int:

@@ -55,7 +55,7 @@ class CallTree:
     how: str
     #: over how many calls of the test the numbers are summed
     counted: int
-    #: path -> own cost and calls
+    #: path -> own cost and calls; (..., f, f), of no cost, has the calls that f makes of itself
     nodes: Mapping[Path, Row]
     #: name -> file and first line (0: not known), where they were seen; not part of a baseline
     places: Mapping[str, Place] = field(default_factory=dict, compare=False)
@@ -69,6 +69,11 @@ class CallTree:
     def total(self) -> int:
         """The cost of the whole test."""
         return sum(row.ir for row in self.nodes.values())
+
+    def runs(self, path: Path) -> int:
+        """How often a function ran there: called from outside, and by itself."""
+        rows = (self.nodes.get(each, _NOTHING) for each in (path, (*path, path[-1])))
+        return sum(row.calls for row in rows)
 
     @cached_property
     def inclusive(self) -> Mapping[Path, int]:
@@ -125,6 +130,9 @@ class CallTree:
         kept: dict[Path, Row] = {}
         for path in sorted(self.inclusive):
             row = self.nodes.get(path, _NOTHING)
+            if row.calls and not inclusive[path] and path[-1:] == path[-2:-1] and path[:-1] in kept:
+                add_row(kept, path, row)  # calls of itself
+                continue
             while len(path) > 1 and inclusive[path] * _SMALL < least and path not in keep:
                 path, row = path[:-1], Row(row.ir, 0)
             add_row(kept, path, row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from pytest_instrcount.host.git import git_command, git_environment, work_tree
 from pytest_instrcount.host.programs import run_program
 
 _SECONDS = 600
+#: Settings by which git writes other bytes into a work tree than it has stored.
+_CONVERSIONS = r"^(core\.(autocrlf|eol|symlinks|filemode)|filter\..*)$"
 
 
 class GitFailed(Exception):
@@ -35,11 +38,13 @@ class Repository:
 
     def resolve(self, ref: str) -> str:
         """The full id of a commit. Raises InstrcountError "against-ref", with what fetches it."""
-        if ref and not ref.startswith("-"):
-            try:
-                return self.git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").strip()
-            except GitFailed:
-                pass
+        if ref and not ref.startswith(("-", "^")):  # an option; commits that are left out
+            # in two steps: nothing can be put behind the text of ":/text"
+            for found in self._lines("rev-parse", "--verify", "--quiet", ref):
+                for commit in self._lines(
+                    "rev-parse", "--verify", "--quiet", f"{found}^{{commit}}"
+                ):
+                    return commit
         why = f"git knows no commit {ref!r} here"
         if self._is_shallow():
             why += ": this is a shallow clone"
@@ -54,10 +59,10 @@ class Repository:
         for each in remotes:
             if self._knows(f"{each}/{ref}"):
                 return f"pytest --instrcount {shlex.quote(f'--instrcount-against={each}/{ref}')}"
-        steps = re.fullmatch(r"(?:HEAD|@)((?:\^|~\d*)+)", ref)
+        steps = re.fullmatch(r"(?:HEAD|@)((?:[\^~]\d*)+)", ref)
         if steps and remotes and self._is_shallow():
             return f"git fetch --deepen={_depth(steps[1])} {remotes[0]}"
-        if not remotes or not ref or re.search(r"[\s~^:?*\[\\]|^-", ref):
+        if not remotes or not ref or re.search(r"[\s~^:?*\[\\]|^-|@\{", ref):
             return "git log --oneline --all    (the commits that there are)"
         if re.fullmatch(r"[0-9a-f]{7,64}", ref):
             return _fetch(remotes[0], ref)
@@ -91,9 +96,11 @@ class Repository:
 
     def is_at(self, commit: str) -> bool:
         """True if the work tree has this commit's files, without a change."""
-        return self._lines("rev-parse", "HEAD") == [commit] and not self._named(
-            "status", "--porcelain", "-z", commit=commit
-        )
+        if self._lines("rev-parse", "HEAD") != [commit]:
+            return False
+        # which changes git was told to overlook it does not say
+        overlooked = any(not each.startswith("H ") for each in self._named("ls-files", "-v", "-z"))
+        return not overlooked and not self._named("status", "--porcelain", "-z", commit=commit)
 
     def files_of(self, commit: str) -> list[str]:
         """Files of a commit."""
@@ -160,8 +167,23 @@ class Repository:
         if (common / "shallow").exists():
             (own / "shallow").write_bytes((common / "shallow").read_bytes())
         run_git(folder, "config", "lfs.storage", str(common / "lfs"))
+        for name, value in self._conversions():
+            run_git(folder, "config", "--add", name, value)
+        if (common / "info" / "attributes").exists():
+            (own / "info").mkdir(exist_ok=True)
+            shutil.copy(common / "info" / "attributes", own / "info")
         no_hooks = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
         run_git(folder, *no_hooks, "checkout", "--quiet", "--detach", "--force", commit)
+
+    def _conversions(self) -> Iterator[tuple[str, str]]:
+        """The settings of this clone alone that make other bytes of files: line ends, filters."""
+        try:
+            found = self.git("config", "--local", "--null", "--get-regexp", _CONVERSIONS)
+        except GitFailed:  # there are none
+            return
+        for each in found.split("\0")[:-1]:
+            name, _, value = each.partition("\n")
+            yield name, value
 
 
 def find_repository(folder: Path) -> Repository:
@@ -169,10 +191,9 @@ def find_repository(folder: Path) -> Repository:
 
     Raises InstrcountError "against-git": no git, no repository, or one that git does not trust.
     """
+    top = work_tree(folder) or folder
     try:
-        path = run_git(work_tree(folder) or folder, "rev-parse", "--show-toplevel").removesuffix(
-            "\n"
-        )
+        path = run_git(top, "rev-parse", "--show-toplevel").removesuffix("\n")
         if not path:
             raise GitFailed("it is no work tree")
     except FileNotFoundError:
@@ -181,11 +202,16 @@ def find_repository(folder: Path) -> Repository:
         ) from None
     except (GitFailed, OSError) as error:
         said = str(error)
-        trust = f"git config --global --add safe.directory {shlex.quote(str(folder))}"
+        if "safe.directory" in said:
+            raise InstrcountError(
+                "against-git",
+                f"git does not trust {top}: it belongs to another user",
+                f"git config --global --add safe.directory {shlex.quote(str(top))}",
+            ) from None
         raise InstrcountError(
             "against-git",
             f"{folder} is in no repository of git: {said}",
-            trust if "safe.directory" in said else "run it in a clone of the repository",
+            "run it in a clone of the repository",
         ) from None
     return Repository(Path(path))
 
@@ -220,5 +246,7 @@ def _fetch(remote: str, what: str) -> str:
 
 
 def _depth(steps: str) -> int:
-    """The number of commits that ``~2^`` and the like go back."""
-    return sum(int(step[1:] or 1) for step in re.findall(r"~\d*", steps.replace("^", "~1")))
+    """The number of commits that ``~2^`` and the like go back; ``^2`` is one step to another parent."""
+    return sum(
+        int(step[1:] or 1) if step[0] == "~" else 1 for step in re.findall(r"[\^~]\d*", steps)
+    )
