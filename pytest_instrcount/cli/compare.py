@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.gate.stored import compare_stored
 from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.failure import render_failure
-from pytest_instrcount.report.read_json import Report, load_report
+from pytest_instrcount.report.read_json import Report, exceeded_in, load_report
 from pytest_instrcount.report.summary import render_summary
 
 #: So many regressions are told in full, those that grew most.
@@ -47,10 +47,16 @@ _NO_MORE_CALLS = Limit(Fraction(0), None)
 Content = TypeVar("Content", Baseline, CallTable)
 
 
+#: Of these nobody can say whether they regressed.
+_UNKNOWN = (Verdict.nondeterministic, Verdict.failed, Verdict.incomparable, Verdict.uncounted)
+
+
 @dataclass(frozen=True, slots=True)
 class _Compared:
     results: list[TestResult]
     traces: list[CallsResult]
+    #: budgets of the second report that are not kept
+    exceeded: list[str] = field(default_factory=list)
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -61,11 +67,18 @@ class _Compared:
         alone = (Verdict.new, Verdict.stale)
         return any(verdict not in alone for verdict in self.verdicts)
 
+    @property
+    def code(self) -> int:
+        """1 if something regressed, 2 if of something that cannot be said."""
+        if Verdict.regressed in self.verdicts or self.exceeded:
+            return 1
+        return 2 if any(verdict in _UNKNOWN for verdict in self.verdicts) else 0
+
 
 def compare_paths(
     old: Path, new: Path, limit: Limit, verbosity: int, width: int
 ) -> tuple[list[str], int]:
-    """The lines of a comparison and its exit code: 1 if something regressed.
+    """The lines of a comparison and its exit code: 1 if something regressed, 2 if nobody knows.
 
     Raises InstrcountError "compare-mixed", "compare-nothing", and as `read_folder` or `load_report`.
     """
@@ -85,7 +98,7 @@ def compare_paths(
             f"no test is both in {shown_path(old)} and in {shown_path(new)}",
             f"ls {shown_path(old)} {shown_path(new)}",
         )
-    return _told(compared, verbosity, width), int(Verdict.regressed in compared.verdicts)
+    return _told(compared, verbosity, width), compared.code
 
 
 def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
@@ -100,7 +113,7 @@ def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
         if calls.verdict is Verdict.regressed:
             lines += [*render_calls_failure(calls, ""), ""]
     summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
-    return lines + render_summary(summary, verbosity, width)
+    return [*lines, *compared.exceeded, *render_summary(summary, verbosity, width)]
 
 
 def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
@@ -151,7 +164,7 @@ def _compare_calls(name: str, was: CallTable | None, now: CallTable | None) -> C
 def _compare_reports(old: Report, new: Report, limit: Limit) -> _Compared:
     differences = differing(old["environment"], new["environment"])
     before, after = ({test["nodeid"]: test for test in each["tests"]} for each in (old, new))
-    compared = _Compared([], [])
+    compared = _Compared([], [], exceeded_in(new))
     for nodeid in sorted(before.keys() | after.keys()):
         was, now = (_measured(tests.get(nodeid)) for tests in (before, after))
         if now is None or was is None:
@@ -182,15 +195,21 @@ def _one_sided(
 
 def _compare_traces(old: Report, new: Report) -> Iterator[CallsResult]:
     before, after = ({each["nodeid"]: each for each in side["traces"]} for side in (old, new))
-    for nodeid in sorted(before.keys() & after.keys()):
-        was, now = before[nodeid]["calls"], after[nodeid]["calls"]
+    for nodeid in sorted(before.keys() | after.keys()):
+        was, now = (side.get(nodeid, {}).get("calls") for side in (before, after))
         if was is not None and now is not None:
             tables = (CallTable(nodeid, {("", "(all)"): (number, 0)}, {}) for number in (was, now))
             yield replace(_compare_calls(nodeid, *tables), changes=(), edges=())
+        elif now is not None:
+            yield CallsResult(nodeid, Verdict.new, now, None, _NO_MORE_CALLS)
+        elif was is not None:
+            gone = nodeid not in after or after[nodeid]["verdict"] == "stale"
+            verdict = Verdict.stale if gone else Verdict.failed
+            yield CallsResult(nodeid, verdict, None, was, _NO_MORE_CALLS)
 
 
 def _measured(test: Report | None) -> Report | None:
-    return None if test is None or test["ir"] is None else test
+    return None if test is None or test["ir"] is None or test["verdict"] == "failed" else test
 
 
 def _compare_tests(was: Report, now: Report, limit: Limit) -> TestResult:
@@ -199,9 +218,10 @@ def _compare_tests(was: Report, now: Report, limit: Limit) -> TestResult:
     floors = [Fraction(str(each["detects"])) for each in (was, now) if each["detects"] is not None]
     detects = max(floors, default=Fraction(0))
     gated = Gated(Fraction(was[kind]), Fraction(now[kind]), detects)
+    steady = Verdict.nondeterministic.value not in (was["verdict"], now["verdict"])
     return TestResult(
         nodeid=now["nodeid"],
-        verdict=judge_counts(gated, limit),
+        verdict=judge_counts(gated, limit) if steady else Verdict.nondeterministic,
         ir=now["ir"],
         baseline_ir=was["ir"],
         delta=gated.fraction,

@@ -13,7 +13,7 @@ import pytest_instrcount
 from pytest_instrcount.cli.compare import compare_paths
 from pytest_instrcount.cli.doctor.command import add_doctor
 from pytest_instrcount.cli.merge import merge
-from pytest_instrcount.cli.run import Said, print_anything, run_command
+from pytest_instrcount.cli.run import Said, run_command
 from pytest_instrcount.cli.show import (
     baseline_folder,
     find_tests,
@@ -27,6 +27,7 @@ from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.report.bundle import load_bundle
+from pytest_instrcount.report.printing import print_anything
 from pytest_instrcount.session.profiles import keep_bundled
 
 if TYPE_CHECKING:

@@ -59,6 +59,7 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
 
 
 def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
+    _check_kept(out, inputs)
     reports = [(path, load_report(path)) for path in inputs]
     report = join_reports(reports)
     try:
@@ -75,6 +76,17 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
     if len(failures) > _MOST_LINES:
         lines.append(f"  and {len(failures) - _MOST_LINES} more")
     return lines, 1 if failures else 0
+
+
+def _check_kept(out: Path, inputs: Sequence[Path]) -> None:
+    """See that no input is written over: merged again, what is in it now would be a whole run."""
+    for path in filter(os.path.exists, inputs if os.path.exists(out) else ()):
+        if path.samefile(out):
+            raise InstrcountError(
+                "merge-write",
+                f"{shown_path(out)} is an input, too: what that shard said would be gone",
+                "python -m pytest_instrcount merge --into ANOTHER INPUT...",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_instrcount.cli.run import FAILED, Said, print_anything, run_command
+from pytest_instrcount.cli.run import FAILED, Said, run_command
 from pytest_instrcount.cli.traced import FORMATS, Exports, trace_options, tree_lines
 from pytest_instrcount.host.text import escape_controls
+from pytest_instrcount.report.printing import print_anything
 from pytest_instrcount.trace.filters import absolute
 from pytest_instrcount.trace.program import load_module, load_script, run_program
 from pytest_instrcount.trace.tracer import Tracer

@@ -58,6 +58,10 @@ class Exports:
     def __init__(self, chosen: argparse.Namespace) -> None:
         from pytest_instrcount.trace.ranges.session import Session
 
+        paths = [path for _, path in chosen.export]
+        if len({*paths}) < len(paths):
+            why, fix = "two exports have one path", "--export=KIND:ANOTHER-PATH"
+            raise InstrcountError("profile-write", why, fix)
         self._chosen = chosen
         self.failed = False
         self._session = Session()

@@ -8,6 +8,7 @@ What cannot be in a pull request is a ``.git``: git is started beside one only.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,6 +29,23 @@ def work_tree(folder: Path) -> Path | None:
     """The nearest folder from this one upwards that has a ``.git``; None if there is none."""
     start = Path(os.path.realpath(folder))
     return next((each for each in (start, *start.parents) if os.path.lexists(each / ".git")), None)
+
+
+def why_silent(folder: Path, error: Exception) -> tuple[str, str] | None:
+    """Why git cannot be asked about a folder at all, and what to type; None for another ``error``.
+
+    >>> why_silent(Path("/proc"), ValueError())
+    ('/proc is in no repository of git', 'run it in a clone of the repository')
+    """
+    tree = work_tree(folder)
+    if isinstance(error, FileNotFoundError):
+        return "there is no git to run", "sudo apt-get install git"
+    if tree is None:
+        return f"{folder} is in no repository of git", "run it in a clone of the repository"
+    if "safe.directory" in str(getattr(error, "stderr", error)):
+        trust = f"git config --global --add safe.directory {shlex.quote(str(tree))}"
+        return f"git does not trust {tree}: it belongs to another user", trust
+    return None
 
 
 def git_command(tree: Path, *arguments: str) -> list[str]:

@@ -20,7 +20,7 @@ from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE
 from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import parse_summary
-from pytest_instrcount.host.git import git_command, git_environment, run_git, work_tree
+from pytest_instrcount.host.git import git_command, git_environment, run_git, why_silent, work_tree
 
 Each = TypeVar("Each")
 
@@ -211,7 +211,7 @@ class Past:
 def read_past(paths: Sequence[Path]) -> Past:
     """The commits that changed a baseline, whose last path is that of today.
 
-    Raises InstrcountError "no-history" where there are none.
+    Raises InstrcountError "no-history" where there are none, or git cannot be asked.
     """
     pasts = [_read_past(path) for path in paths]
     points = join_names([past.points for past in pasts], attrgetter("date"))
@@ -242,7 +242,10 @@ def _read_past(path: Path) -> Past:
         ]
         steps = [_step(tree, name, *commit) for commit in reversed(commits)]
         status = run_git(tree, "status", "--porcelain", "--", file)
-    except (OSError, ValueError, TypeError, subprocess.SubprocessError):
+    except (OSError, ValueError, TypeError, subprocess.SubprocessError) as error:
+        told = why_silent(path.parent, error)
+        if told is not None:
+            raise InstrcountError("no-history", *told) from None
         steps, shallow, status = [], False, b""
     points = tuple(step for step in steps if step is not None)
     return Past(points, shallow, bool(status.strip()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +95,15 @@ def _checked(found: object, path: Path) -> Report:
     for kind, keys in _ENTRIES.items():
         for entry in list_of(found[kind], kind):
             _check_entry(entry, kind, keys)
+        _check_alone(found[kind], kind)
     return found
+
+
+def _check_alone(entries: Sequence[Report], kind: str) -> None:
+    keys = Counter((each["nodeid"], each.get("budget")) for each in entries)
+    for (nodeid, _), number in keys.most_common(1):
+        if number > 1:
+            raise ValueError(f"{nodeid[:200]} stands twice in {kind}")
 
 
 def _check_shard(found: object) -> None:
@@ -108,10 +118,17 @@ def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]])
     for key, types in keys.items():
         if key not in entry or type(entry[key]) not in types:
             raise ValueError(f"{key} in an entry of {kind} is missing, or has the wrong type")
+        if isinstance(entry[key], (int, float)) and not _is_possible(key, entry[key]):
+            raise ValueError(f"{key} in an entry of {kind} is {entry[key]}")
     if "verdict" in keys and entry["verdict"] not in Verdict.__members__:
         raise ValueError(f"{entry['verdict'][:40]!r} is no verdict")
     if "verdict" in keys and entry["cause"] not in (None, *Cause.__members__):
         raise ValueError(f"{str(entry['cause'])[:40]!r} is no cause")
+
+
+def _is_possible(key: str, number: float) -> bool:
+    """A growth may be less than nothing; else a number is not."""
+    return isfinite(number) and (number >= 0 or key == "delta")
 
 
 def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
@@ -187,7 +204,7 @@ def missing_shards(reports: Sequence[Report]) -> list[str]:
         if number not in numbers
     ]
     empty = not any(report[kind] for report in reports for kind in _ENTRIES)
-    return [*found, "no shard has measured a test"] if there and empty else found
+    return [*found, f"no {'shard' if there else 'report'} has measured a test"] if empty else found
 
 
 def failures_in(report: Report, policy: Policy) -> list[str]:
@@ -198,5 +215,10 @@ def failures_in(report: Report, policy: Policy) -> list[str]:
         for entry in report[kind]
         if policy.fails(Verdict(entry["verdict"]), entry["cause"] and Cause(entry["cause"]))
     ]
+    return found + exceeded_in(report)
+
+
+def exceeded_in(report: Report) -> list[str]:
+    """The budgets that are not kept: "max_ir not kept: t.py::test_a"."""
     budgets = [each for each in report["budgets"] if not each["kept"]]
-    return found + [f"{each['budget']} not kept: {each['nodeid']}" for each in budgets]
+    return [printable(f"{each['budget']} not kept: {each['nodeid']}") for each in budgets]

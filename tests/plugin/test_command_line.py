@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,7 +143,7 @@ def test_what_cannot_be_compared(suite: Project, capsys: Captured) -> None:
     suite.valgrind.version = "3.20.0"
     suite.write(SUITE.replace("test_other", "test_another"))
     suite.update()
-    lines = said(capsys, "compare", old, aside(suite, "new"))
+    lines = said(capsys, "compare", old, aside(suite, "new"), code=2)
     assert "instrcount: 1 new, 2 incomparable, 1 stale" in lines
     assert "valgrind 3.19.0 -> 3.20.0 [baseline-incomparable]" in " ".join(map(str.strip, lines))
 
@@ -168,7 +171,42 @@ def test_two_reports(suite: Project, capsys: Captured) -> None:
     other = json.loads(Path(paths[1]).read_text())
     other["environment"]["valgrind"] = "3.20.0"
     Path(paths[1]).write_text(json.dumps(other))
-    assert "instrcount: 3 incomparable" in said(capsys, "compare", *paths)
+    assert "instrcount: 3 incomparable" in said(capsys, "compare", *paths, code=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line"),
+    [
+        ({"tests": {"verdict": "failed", "ir": None}}, 2, "2 unchanged, 1 failed"),
+        ({"tests": {"verdict": "nondeterministic"}}, 2, "2 unchanged, 1 nondeterministic"),
+        ({"traces": {"verdict": "failed", "calls": None}}, 2, "instrcount, calls: 1 failed"),
+        ({"traces": None}, 0, "instrcount, calls: 1 stale"),
+        ({"budgets": {"kept": False}}, 1, "max_ir not kept: test_it.py::test_a"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_what_a_report_says_is_not_passed_over(
+    change: dict[str, Any], code: int, line: str, suite: Project, capsys: Captured
+) -> None:
+    """What failed, or was not the same twice, cannot be compared: that is no success."""
+    paths = [suite.outside / name for name in ("r1.json", "r2.json")]
+    suite.measure(f"--instrcount-report=json:{paths[0]}")
+    report = json.loads(paths[0].read_text())
+    [trace] = report["traces"]
+    assert trace["calls"]
+    budget = {"nodeid": "test_it.py::test_a", "budget": "max_ir", "kept": True}
+    report["budgets"] = [
+        {**budget, "now": 1, "allowed": 2, "other": None, "counts": {}, "reason": ""}
+    ]
+    paths[0].write_text(json.dumps(report))
+    [(kind, values)] = change.items()
+    if values is None:
+        report[kind] = []
+    else:
+        report[kind][0] |= values
+    paths[1].write_text(json.dumps(report))
+    lines = said(capsys, "compare", *map(str, paths), code=code)
+    assert any(line in each for each in lines), lines
 
 
 def test_nothing_to_compare(suite: Project, capsys: Captured) -> None:
@@ -224,6 +262,31 @@ def test_what_cannot_be_shown(
 ) -> None:
     """Told with what to type."""
     assert slug_of(said(capsys, *args, code=2)) == slug
+
+
+def test_nothing_can_be_printed(suite: Project) -> None:
+    """A full disk is no regression; a reader that has seen enough is no error."""
+    command = [sys.executable, "-m", "pytest_instrcount", "show", "test_a"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, cwd=suite.path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert slug_of(done.stderr.splitlines()) == "output-lost"
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(
+            command, cwd=suite.path, stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_two_exports_of_one_path(suite: Project, capsys: Captured) -> None:
+    suite.path.joinpath("p.py").write_text("pass")
+    exports = ("--export", "json:o.json", "--export", "chrome:./o.json")
+    assert slug_of(said(capsys, "trace", *exports, "p.py", code=2)) == "profile-write"
+    assert not suite.path.joinpath("o.json").exists()
 
 
 def test_an_empty_folder_has_no_test(
@@ -309,6 +372,17 @@ def test_history_of_a_renamed_test(project: Project, capsys: Captured) -> None:
     project.write(source.replace("test_a", "test_d") + other)
     points = blocks(written(project, "html"))["test-0"]["history"]
     assert [ir for _, ir in points] == [1_000, 1_100, 1_200, 1_300, 10_000]
+
+
+def test_history_that_git_does_not_tell(
+    committed: Project, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it was committed helps nobody."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)  # where all may be trusted
+    lines = said(capsys, "history", "test_a", code=2)
+    assert slug_of(lines) == "no-history"
+    assert lines[-1] == f"  fix: git config --global --add safe.directory {committed.path}"
 
 
 def test_history_of_a_shallow_clone(

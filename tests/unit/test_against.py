@@ -295,7 +295,7 @@ def test_branch_that_is_known_by_another_name(shop: Path) -> None:
 def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     said = problem("against-git", find_repository, tmp_path)
-    assert "not a git repository" in said
+    assert f"{tmp_path} is in no repository of git" in said
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "fix: sudo apt-get install git" in problem("against-git", find_repository, tmp_path)
 

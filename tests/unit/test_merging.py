@@ -394,6 +394,10 @@ def test_exit_codes(tmp_path: Path, changes: Any, code: int) -> None:
         ({"schema": 2}, "report-older"),
         (report({**TEST, "verdict": "fine"}), "report-damaged"),
         (report({**TEST, "ir": True}), "report-damaged"),
+        (report({**TEST, "ir": -5}), "report-damaged"),
+        (json.dumps(report({**TEST, "delta": 99})).replace(": 99", ": 1e999"), "report-damaged"),
+        (report(TEST, TEST), "report-damaged"),
+        (report(budgets=[BUDGET, BUDGET]), "report-damaged"),
         (report({"nodeid": "t.py::a"}), "report-damaged"),
         (report(tests={}), "report-damaged"),
         (report(tests=[1]), "report-damaged"),
@@ -471,6 +475,27 @@ def test_shards_that_have_measured_nothing(
     paths = written(tmp_path, *(report(shard={"number": n, "of": 2}) for n in (1, 2)))
     assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
     assert capsys.readouterr().out.splitlines()[2:] == ["  no shard has measured a test"]
+
+
+def test_reports_that_have_measured_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No more than one run would that has compared nothing."""
+    paths = written(tmp_path, report(), report())
+    assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == ["  no report has measured a test"]
+
+
+def test_a_report_is_not_merged_into_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Merged again, as by a step of CI that is tried twice, it would be a whole run."""
+    (path,) = written(tmp_path, report(TEST, shard={"number": 1, "of": 2}))
+    before = path.read_bytes()
+    (tmp_path / "link").symlink_to(path)
+    for out in (path, tmp_path / "link"):
+        assert refused(capsys, "--into", out, path) == "merge-write"
+    assert path.read_bytes() == before
 
 
 def test_reports_that_know_of_no_shards(tmp_path: Path) -> None:

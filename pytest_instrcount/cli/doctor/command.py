@@ -15,6 +15,7 @@ from pytest_instrcount.cli.doctor.leaks import find_leaks, surround
 from pytest_instrcount.cli.doctor.machine import check_machine
 from pytest_instrcount.cli.doctor.project import Project, collect_file, find_test, read_project
 from pytest_instrcount.cli.doctor.trials import Trials
+from pytest_instrcount.report.printing import print_lines
 
 if TYPE_CHECKING:
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -46,7 +47,7 @@ def run_doctor(chosen: argparse.Namespace) -> tuple[list[str], int]:
     checks: list[Check] = []
     for check in _look(project, chosen.test, checks):
         checks.append(check)
-        print("\n".join(render_checks([check], width)), flush=True)
+        print_lines(render_checks([check], width))
     return [render_end(checks)], exit_code(checks)
 
 

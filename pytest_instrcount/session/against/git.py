@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.names import shown_path
-from pytest_instrcount.host.git import git_command, git_environment, work_tree
+from pytest_instrcount.host.git import git_command, git_environment, why_silent, work_tree
 from pytest_instrcount.host.programs import run_program
 
 _SECONDS = 600
@@ -196,22 +196,11 @@ def find_repository(folder: Path) -> Repository:
         path = run_git(top, "rev-parse", "--show-toplevel").removesuffix("\n")
         if not path:
             raise GitFailed("it is no work tree")
-    except FileNotFoundError:
-        raise InstrcountError(
-            "against-git", "there is no git to run", "sudo apt-get install git"
-        ) from None
     except (GitFailed, OSError) as error:
-        said = str(error)
-        if "safe.directory" in said:
-            raise InstrcountError(
-                "against-git",
-                f"git does not trust {top}: it belongs to another user",
-                f"git config --global --add safe.directory {shlex.quote(str(top))}",
-            ) from None
+        told = why_silent(folder, error)
         raise InstrcountError(
             "against-git",
-            f"{folder} is in no repository of git: {said}",
-            "run it in a clone of the repository",
+            *(told or (f"git fails in {top}: {error}", f"git -C {shlex.quote(str(top))} status")),
         ) from None
     return Repository(Path(path))
 
