@@ -20,9 +20,11 @@ from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
 from pytest_instrcount.session.against.origins import (
     built_in_place,
+    check_changed,
     check_copies,
     check_modules,
     check_origins,
+    check_path,
     packages_of,
 )
 from pytest_instrcount.session.against.request import Answer, Request, pack, unpack
@@ -502,6 +504,57 @@ def test_modules_from_the_users_own_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InstrcountError, match=r"lib is imported from .*mine/lib\.py") as found:
         check_modules({"lib": SimpleNamespace(__file__=str(mine / "lib.py"))}, move)
     assert found.value.slug == "against-finder"
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("source/pkg/__init__.py", "pkg"),
+        ("pkg/__init__.py", "pkg"),
+        ("source/ns/mod.py", "ns.mod"),  # of a namespace
+        ("mod.py", "mod"),
+        ("source/pkg/_core.c", "pkg"),
+    ],
+)
+def test_what_was_installed_of_changed_files_is_refused(
+    file: str, name: str, tmp_path: Path
+) -> None:
+    """However it was, and whatever the layout; what both sides have alike cannot differ."""
+    mine, base = tmp_path / "mine", tmp_path / "base"
+    files = {file, "source/pkg/__init__.py"} if file.endswith(".c") else {file}
+    for folder in (mine, base):
+        for each in files:
+            (folder / each).parent.mkdir(parents=True, exist_ok=True)
+            (folder / each).write_text("one")
+    is_package = name == "pkg"
+    path = f"/site/{name.replace('.', '/')}{'/__init__' if is_package else ''}.py"
+    (module := SimpleNamespace()).__file__ = path
+    check_changed({name: module}, files, base, str(mine))
+    (mine / file).write_text("two")
+    said = problem("against-installed", check_changed, {name: module}, files, base, str(mine))
+    assert f"{name} is imported from {path}, so the same code" in said
+    module.__file__ = str(base / file)
+    check_changed({name: module}, files, base, str(mine))
+
+
+def test_what_is_vendored_is_imported_by_another_name(tmp_path: Path) -> None:
+    """An installed module of that name is another one, and so is a test of that name."""
+    files = {"pkg/__init__.py", "pkg/_vendor/__init__.py", "pkg/_vendor/six.py", "tests/helper.py"}
+    modules = {name: SimpleNamespace() for name in ("six", "tests.helper", "none")}
+    modules["six"].__file__, modules["tests.helper"].__file__ = "/site/six.py", "/x/tests/helper.py"
+    check_changed(modules, files, tmp_path, str(tmp_path))
+
+
+def test_a_path_to_the_users_own_files_is_refused(tmp_path: Path) -> None:
+    """Before a test imports something from there; not behind that of the commit."""
+    mine, base = tmp_path / "mine", tmp_path / "base"
+    (base / "src").mkdir(parents=True)
+    move = Move((str(mine),), str(base), (f"{mine}/.venv",))
+    check_path(
+        ["", "/site", f"{mine}/.venv", f"{mine}/gone", str(base / "src"), f"{mine}/src"], move
+    )
+    said = problem("against-finder", check_path, [f"{mine}/src", str(base / "src")], move)
+    assert f"{mine}/src is on sys.path wherever the tests are" in said
 
 
 def test_environment_in_the_work_tree(monkeypatch: pytest.MonkeyPatch) -> None:

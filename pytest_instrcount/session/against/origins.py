@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import importlib.metadata
 import importlib.util
 import json
@@ -10,7 +11,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -100,6 +101,66 @@ def check_copies(
                 raise _installed(name, copy, repository)
 
 
+def check_changed(
+    modules: Mapping[str, object], tracked: Collection[str], base: Path, repository: str
+) -> None:
+    """See that no module is imported from elsewhere whose file the two sides have, and differs.
+
+    Whatever the layout, and however it was installed; ``tracked`` are the files of the commit. Raises
+    InstrcountError "against-installed".
+    """
+    known = set(tracked)
+    ends: dict[str, list[str]] = {}
+    for each in known:
+        ends.setdefault(_end_of(each), []).append(each)
+    for name, module in modules.items():
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or _is_below(Path(file), base):
+            continue
+        is_package = os.path.basename(file).startswith("__init__.")
+        path = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+        for each in ends.get(_end_of(path), ()):
+            if _is_imported_as(each, path, known):
+                below = each.removesuffix("__init__.py")
+                files = [one for one in known if one.startswith(below)]
+                if any(_differ(base / one, Path(repository, one)) for one in files):
+                    raise _installed(name, Path(file), repository)
+
+
+def _is_imported_as(file: str, path: str, files: Collection[str]) -> bool:
+    """True if a file may be the module of a path; what is in a package is imported by another name."""
+    place = file.removesuffix(path)
+    in_package = place and f"{place}__init__.py" in files
+    return f"/{file}".endswith(f"/{path}") and not in_package and _top_of(path) not in _NO_PACKAGES
+
+
+def _top_of(path: str) -> str:
+    return path.partition("/")[0].removesuffix(".py")
+
+
+def check_path(path: Sequence[str], move: Callable[[str], str]) -> None:
+    """See that nothing will be imported from the user's own files later, as within a test.
+
+    Raises InstrcountError "against-finder" for what is imported from ahead of the commit's own.
+    """
+    for place, entry in enumerate(path):
+        moved = move(entry)
+        if moved != entry and os.path.isdir(moved) and moved not in path[:place]:
+            raise _absolute(f"{entry} is on sys.path")
+
+
+def _end_of(path: str) -> str:
+    """The last parts of a path, by which a module's file is looked up."""
+    return "/".join(path.split("/")[-2 if path.endswith("__init__.py") else -1 :])
+
+
+def _differ(one: Path, other: Path) -> bool:
+    try:
+        return not filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return True
+
+
 def _on_path(file: PurePosixPath) -> Path | None:
     """Where a file is imported from."""
     return next(filter(Path.exists, (Path(os.path.abspath(each), file) for each in sys.path)), None)
@@ -153,12 +214,16 @@ def check_modules(modules: Mapping[str, object], move: Callable[[str], str]) -> 
     for name, module in modules.items():
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and (moved := move(file)) != file and os.path.exists(moved):
-            raise InstrcountError(
-                "against-finder",
-                f"{name} is imported from {file} wherever the tests are: a conftest or a .pth file names "
-                "an absolute path, so the same code would be measured twice",
-                "write that path from __file__, or put its folder on pythonpath in the ini file",
-            )
+            raise _absolute(f"{name} is imported from {file}")
+
+
+def _absolute(what: str) -> InstrcountError:
+    return InstrcountError(
+        "against-finder",
+        f"{what} wherever the tests are: a conftest or a .pth file names an absolute path, so the same "
+        "code would be measured twice",
+        "write that path from __file__, or put its folder on pythonpath in the ini file",
+    )
 
 
 def origins(name: str) -> Iterator[Path]:

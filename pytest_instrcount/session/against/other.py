@@ -15,7 +15,14 @@ from pytest_instrcount.callgrind.inside.forking import die_with_parent
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OTHER_SIDE, OWN_PACKAGE
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.session.against.origins import check_copies, check_modules, check_origins
+from pytest_instrcount.session.against.git import Repository
+from pytest_instrcount.session.against.origins import (
+    check_changed,
+    check_copies,
+    check_modules,
+    check_origins,
+    check_path,
+)
 from pytest_instrcount.session.against.request import Answer, Request, unpack
 
 #: This package, by name.
@@ -97,6 +104,8 @@ class OtherSide:
             check_origins(request.packages, base, request.move.moves, request.repository)
             check_copies(importlib.metadata.distributions(), base, request.repository)
             check_modules(self._others(), request.move)
+            check_changed(self._others(), Repository(base).tracked(), base, request.repository)
+            check_path(sys.path, request.move)
         except InstrcountError as error:
             self.answer.problem = [error.slug, error.why, error.fix]
             raise pytest.UsageError(str(error)) from None
