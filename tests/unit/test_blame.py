@@ -188,6 +188,13 @@ def test_contexts_become_a_tree() -> None:
     assert tree_from([dump, dump], FUNCTIONS, 4, named).total == 74
 
 
+def test_the_lines_of_namesakes_are_not_known() -> None:
+    """A getter and a setter have one name, and so are one place: the line of either would mislead."""
+    functions = {**FUNCTIONS, 0xD: Function("f", "/p/f.py", 12)}
+    made = tree_from([dumped(a_b=(10, 1), a_b_c=(20, 1), a_b_d=(5, 1))], functions, 1, named)
+    assert made.places["f"] == ("/p/f.py", 0)
+
+
 def test_a_folded_tree_knows_the_places_of_what_it_has() -> None:
     """Of each test all functions of its process are known at first: thousands of them, in all."""
     places = {name: (f"/p/{name}.py", 1) for name in "fgh"}

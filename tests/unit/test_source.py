@@ -79,6 +79,20 @@ def test_no_source(tmp_path: Path, text: str) -> None:
         assert first_line(file, "f") == 0
 
 
+def test_namesakes(tmp_path: Path) -> None:
+    """Which of them is meant only a line says; what they call, each may."""
+    file = tmp_path / "shop.py"
+    getter, setter = (
+        "    def v(self):\n        return f(1)\n",
+        "    def v(self, x):\n        g(x)\n",
+    )
+    file.write_text(f"class A:\n    @property\n{getter}    @v.setter\n{setter}")
+    path = str(file)
+    assert [first_line(path, "A.v", line) for line in (0, 5)] == [0, 5]
+    assert [site.line for site in call_sites(path, "A.v", 0, "g")] == [7]
+    assert call_sites(path, "A.v", 2, "g") == []
+
+
 def test_lines_are_cut_to_the_width() -> None:
     """So that the carets still stand below what they mark."""
     site = Site(1, "        " + "x" * 60 + "call()" + "y" * 40, 68, 74)

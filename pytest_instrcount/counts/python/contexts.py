@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 from pytest_instrcount.counts.profile import NOTHING, Profile, Row, add_row
-from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Path
+from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree, Path, Place
 from pytest_instrcount.errors import InstrcountError
 
 # The dynamic linker's own functions are left alone: Callgrind treats some of them apart, and an
@@ -88,8 +88,17 @@ def tree_from(
             "Callgrind saw no Python function",
             "pytest --instrcount --instrcount-blame=tracer",
         )
-    places = {names[address]: (each.filename, each.line) for address, each in functions.items()}
-    return CallTree(TRAMPOLINES, counted, nodes, places)
+    return CallTree(TRAMPOLINES, counted, nodes, _places(functions, names))
+
+
+def _places(functions: Mapping[int, Function], names: Mapping[int, str]) -> dict[str, Place]:
+    """Name -> file and first line; of namesakes, such as a property's getter and setter, no line."""
+    found: dict[str, Place] = {}
+    for address, each in functions.items():
+        _, line = found.setdefault(names[address], (each.filename, each.line))
+        if line != each.line:
+            found[names[address]] = each.filename, 0
+    return found
 
 
 def _below_the_test(frames: Sequence[int], names: Mapping[int, str]) -> Path:

@@ -73,7 +73,10 @@ def is_installed(path: str) -> bool:
 
 
 def first_line(path: str, qualname: str, line: int = 0) -> int:
-    """The first line of a function, 0 if it is not found; ``line`` if that is known already."""
+    """The first line of a function; ``line`` if that is known already.
+
+    0 if it is not found, or has namesakes: a property's getter and setter, lambdas of one function.
+    """
     return line or _first_lines(path).get(qualname, 0)
 
 
@@ -82,18 +85,17 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
 
     Nothing where the source is not to be had, or where the call has no name (an operator).
     """
-    node = _function(path, qualname, line)
-    if node is None:
-        return []
-    name = _written(callee)
-    found = list(_calls(node, name)) or list(_mentions(node, name)) or list(_managed(node, name))
-    return [site for each in found if (site := _site(path, each)) is not None]
+    nodes, name = _namesakes(path, qualname, line), _written(callee)
+    for find in (_calls, _mentions, _managed):
+        if found := [each for node in nodes for each in find(node, name)]:
+            return [site for each in found if (site := _site(path, each)) is not None]
+    return []
 
 
 def mentions(path: str, qualname: str, line: int, callee: str) -> bool:
     """True if the source of the function has the name of that qualified name."""
-    node, name = _function(path, qualname, line), _written(callee)
-    return node is not None and any((*_calls(node, name), *_mentions(node, name)))
+    nodes, name = _namesakes(path, qualname, line), _written(callee)
+    return any(True for node in nodes for find in (_calls, _mentions) for _ in find(node, name))
 
 
 def is_decorated(path: str, qualname: str, line: int) -> bool:
@@ -118,10 +120,14 @@ def is_resumed(path: str, qualname: str, line: int) -> bool:
     return any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _within(node))
 
 
-def _function(path: str, qualname: str, line: int) -> ast.AST | None:
-    """The function of that name, of several the one that begins there, else the first."""
+def _namesakes(path: str, qualname: str, line: int) -> list[ast.AST]:
+    """The functions of that name; of several the one that begins there, if one does."""
     nodes = _functions(path).get(qualname, [])
-    return next((each for each in nodes if _line_of(each) == line), nodes[0] if nodes else None)
+    return [each for each in nodes if _line_of(each) == line][:1] or nodes
+
+
+def _function(path: str, qualname: str, line: int) -> ast.AST | None:
+    return next(iter(_namesakes(path, qualname, line)), None)
 
 
 def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
@@ -183,7 +189,8 @@ def _line_of(node: ast.AST) -> int:
 @lru_cache(maxsize=4096)
 def _first_lines(path: str) -> dict[str, int]:
     """Qualified name -> first line; kept for all files of a report, which trees of source are not."""
-    return {qualname: _line_of(nodes[0]) for qualname, nodes in _functions(path).items()}
+    found = {name: {*map(_line_of, nodes)} for name, nodes in _functions(path).items()}
+    return {name: min(lines) for name, lines in found.items() if len(lines) == 1}
 
 
 @lru_cache(maxsize=64)
