@@ -28,6 +28,7 @@ from pytest_instrcount.gate.store.baseline import (
     to_baseline,
 )
 from pytest_instrcount.gate.store.ledger import Entry, add_entry
+from pytest_instrcount.gate.store.parts import ledger_beside
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import Update
 from pytest_instrcount.gate.suspicion import is_steady, may_have_moved
@@ -199,7 +200,8 @@ class Rulings:
         """That of the baseline before, and this run's reason."""
         found = self.baseline(baseline.nodeid)
         old = found.baseline if isinstance(found, Found) else None
-        ledger = () if old is None else old.ledger
+        path = self.store.path(baseline.nodeid)
+        ledger = ledger_beside(path, baseline.nodeid) if old is None else old.ledger
         if not self.reason:
             return ledger
         before = None if old is None else old.compared_ir

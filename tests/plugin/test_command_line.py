@@ -308,6 +308,26 @@ def test_a_whole_id_wins(suite: Project, capsys: Captured) -> None:
     assert slug_of(said(capsys, "show", "test_a", code=2)) == "test-ambiguous"
 
 
+def test_reasons_outlive_a_conflict(suite: Project, capsys: Captured) -> None:
+    """Each branch has its own in a profile of its own: both are beside the summary with the markers."""
+    suite.update("--instrcount-reason=more work")
+    path = suite.baselines()["test_a"]
+    ours, profiles = (
+        path.read_text(),
+        {each: each.read_bytes() for each in path.parent.glob("test_a-*.gz")},
+    )
+    suite.valgrind.costs["test_a"] = 14_000
+    suite.update("--instrcount-reason=yet more")
+    theirs = path.read_text()
+    for each, content in profiles.items():
+        each.write_bytes(content)
+    path.write_text(f"<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n")
+    suite.valgrind.costs["test_a"] = 15_000
+    suite.update("--instrcount-reason=settled")
+    lines = " ".join(said(capsys, "show", "test_a"))
+    assert all(reason in lines for reason in ("more work", "yet more", "settled"))
+
+
 # --- history ------------------------------------------------------------------------------------
 
 

@@ -6,18 +6,21 @@ another state is not taken for this one's. It is packed, and unpacks to the text
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import os
 import re
 from pathlib import Path
 
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline_json import (
     LARGEST_FILE,
     damaged,
     parse_baseline,
     render_baseline,
 )
+from pytest_instrcount.gate.store.ledger import MOST_ENTRIES, Entry
 from pytest_instrcount.gate.store.reading import read_bytes, unpack_json
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import (
@@ -85,6 +88,17 @@ def join_parts(text: str, path: Path, nodeid: str = "") -> Baseline:
     if without_profile(baseline, summary.lost) != summary:
         raise damaged(path, "its numbers are not those of its profile", nodeid)
     return baseline
+
+
+def ledger_beside(path: Path, nodeid: str) -> tuple[Entry, ...]:
+    """The entries of all profiles beside a summary that cannot be read, as where branches conflict."""
+    found: dict[Entry, None] = {}
+    for each in profiles_beside(path):
+        digest = each.name.removesuffix(PROFILE_SUFFIX).rpartition(".")[2]
+        with contextlib.suppress(InstrcountError):
+            text = _read_profile(each, digest)
+            found |= dict.fromkeys(() if text is None else parse_baseline(text, path, nodeid).ledger)
+    return tuple(found)[-MOST_ENTRIES:]
 
 
 def _read_profile(path: Path, digest: str) -> str | None:
