@@ -175,7 +175,7 @@ def _let_through(config: pytest.Config, mistakes: list[str]) -> tuple[str, ...]:
         mistakes.append(f"instrcount_env: {error}: {_WRITE_ENV}")
         return ()
     for name in variables:
-        if "=" in name or not name:
+        if not name or any(each in name for each in "=,*?"):
             mistakes.append(f"instrcount_env: {name!r} is no name: {_WRITE_ENV}")
     return tuple(variables)
 

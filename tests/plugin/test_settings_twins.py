@@ -185,6 +185,8 @@ def test_a_switch_that_says_neither_yes_nor_no(project: Project, flag: str) -> N
         ("A 'B", "No closing quotation"),
         ("A B=1", "'B=1' is no name"),
         ("A ''", "'' is no name"),
+        ("A,B", "'A,B' is no name"),
+        ("A_*", "'A_[*]' is no name"),
     ],
 )
 def test_variables_that_are_none(project: Project, line: str, why: str) -> None:

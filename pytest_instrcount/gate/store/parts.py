@@ -97,7 +97,8 @@ def ledger_beside(path: Path, nodeid: str) -> tuple[Entry, ...]:
         digest = each.name.removesuffix(PROFILE_SUFFIX).rpartition(".")[2]
         with contextlib.suppress(InstrcountError):
             text = _read_profile(each, digest)
-            found |= dict.fromkeys(() if text is None else parse_baseline(text, path, nodeid).ledger)
+            ledger = () if text is None else parse_baseline(text, path, nodeid).ledger
+            found |= dict.fromkeys(ledger)
     return tuple(found)[-MOST_ENTRIES:]
 
 
