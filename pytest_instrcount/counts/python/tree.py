@@ -71,9 +71,14 @@ class CallTree:
         return sum(row.ir for row in self.nodes.values())
 
     def runs(self, path: Path) -> int:
-        """How often a function ran there: called from outside, and by itself."""
-        rows = (self.nodes.get(each, _NOTHING) for each in (path, (*path, path[-1])))
-        return sum(row.calls for row in rows)
+        """How often a function ran there: called from outside, and by itself.
+
+        >>> CallTree("trampolines", 1, {("f",): Row(9, 1), ("f", "f"): Row(0, 3)}).runs(("f",))
+        4
+        """
+        itself = (*path, path[-1])
+        places = (path,) if self.inclusive.get(itself) else (path, itself)
+        return sum(self.nodes.get(each, _NOTHING).calls for each in places)
 
     @cached_property
     def inclusive(self) -> Mapping[Path, int]:
