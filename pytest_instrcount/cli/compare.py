@@ -19,7 +19,7 @@ from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import StoredFile, read_folder
-from pytest_instrcount.gate.store.names import shown_path
+from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.stored import compare_stored
 from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.failure import render_failure
@@ -113,7 +113,8 @@ def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
         if calls.verdict is Verdict.regressed:
             lines += [*render_calls_failure(calls, ""), ""]
     summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
-    return [*lines, *compared.exceeded, *render_summary(summary, verbosity, width)]
+    exceeded = map(printable, compared.exceeded)
+    return [*lines, *exceeded, *render_summary(summary, verbosity, width)]
 
 
 def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:

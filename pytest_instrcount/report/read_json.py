@@ -128,7 +128,7 @@ def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]])
 
 def _is_possible(key: str, number: float) -> bool:
     """A growth may be less than nothing; else a number is not."""
-    return isfinite(number) and (number >= 0 or key == "delta")
+    return (type(number) is int or isfinite(number)) and (number >= 0 or key == "delta")
 
 
 def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
@@ -221,4 +221,4 @@ def failures_in(report: Report, policy: Policy) -> list[str]:
 def exceeded_in(report: Report) -> list[str]:
     """The budgets that are not kept: "max_ir not kept: t.py::test_a"."""
     budgets = [each for each in report["budgets"] if not each["kept"]]
-    return [printable(f"{each['budget']} not kept: {each['nodeid']}") for each in budgets]
+    return [f"{each['budget']} not kept: {each['nodeid']}" for each in budgets]

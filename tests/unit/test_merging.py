@@ -395,6 +395,7 @@ def test_exit_codes(tmp_path: Path, changes: Any, code: int) -> None:
         (report({**TEST, "verdict": "fine"}), "report-damaged"),
         (report({**TEST, "ir": True}), "report-damaged"),
         (report({**TEST, "ir": -5}), "report-damaged"),
+        (report({**TEST, "ir": 10**400}), "merge-conflict"),
         (json.dumps(report({**TEST, "delta": 99})).replace(": 99", ": 1e999"), "report-damaged"),
         (report(TEST, TEST), "report-damaged"),
         (report(budgets=[BUDGET, BUDGET]), "report-damaged"),
