@@ -79,6 +79,17 @@ def test_no_source(tmp_path: Path, text: str) -> None:
         assert first_line(file, "f") == 0
 
 
+def test_what_a_definition_says_is_not_called_in_it(tmp_path: Path) -> None:
+    """A default is a name, and no call; the body of a class runs, too."""
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "def use(f=t):\n    return f() + t()\n\ndef make():\n    class K:\n        a = t()\n"
+    )
+    assert [site.line for site in call_sites(str(file), "use", 1, "t")] == [2]
+    assert first_line(str(file), "make.<locals>.K") == 5
+    assert [site.line for site in call_sites(str(file), "make.<locals>.K", 5, "t")] == [6]
+
+
 def test_namesakes(tmp_path: Path) -> None:
     """Which of them is meant only a line says; what they call, each may."""
     file = tmp_path / "shop.py"

@@ -159,8 +159,9 @@ def _named(node: ast.AST, name: str) -> bool:
 
 
 def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function in source order, without those of nested functions."""
-    pending = list(reversed(list(ast.iter_child_nodes(node))))
+    """The nodes of a function in source order, without those of nested functions and its defaults."""
+    body = getattr(node, "body", None)
+    pending = list(reversed(body if isinstance(body, list) else list(ast.iter_child_nodes(node))))
     while pending:
         each = pending.pop()
         yield each
@@ -214,6 +215,7 @@ def _functions(path: str) -> dict[str, list[ast.AST]]:
             found.setdefault(prefix + node.name, []).append(node)
             inner = f"{prefix}{node.name}.<locals>."
         elif isinstance(node, ast.ClassDef):
+            found.setdefault(prefix + node.name, []).append(node)
             inner = f"{prefix}{node.name}."
         elif type(node) in names:
             found.setdefault(prefix + names[type(node)], []).append(node)
