@@ -259,6 +259,8 @@ def damage(project: Project, how: str) -> tuple[Path, bytes]:
         text = text[: len(text) // 2]
     elif how == "conflict":
         text = f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n"
+    elif how == "pointer":
+        text = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     elif how == "newer":
         text = text.replace(f'"schema": {SCHEMA}', '"schema": 99')
     elif how == "mismatch":
@@ -277,6 +279,7 @@ KEPT = ("test_same", "test_slower", "test_faster", "test_within", "test_new")
 
 KINDS = {
     "cut": "baseline-damaged",
+    "pointer": "baseline-damaged",
     "conflict": "baseline-conflict",
     "newer": "baseline-newer",
     "mismatch": "baseline-mismatch",
@@ -301,6 +304,7 @@ def test_files_that_are_no_baselines_are_named(project: Project, how: str, slug:
     assert path.name in lines[0]
     assert lines[0].endswith(f" [{slug}]")
     assert lines[1].startswith("  fix: ")
+    assert (lines[1] == "  fix: git lfs pull") is (how == "pointer")
     result.stdout.fnmatch_lines(["instrcount: 4 unchanged, 1 failed"])
 
 

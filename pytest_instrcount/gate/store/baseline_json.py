@@ -127,6 +127,9 @@ def check_text(
             f"{shown_path(path)} has git's merge markers (<<<<<<<)",
             f"{measure(nodeid)}    (settles it by measuring)",
         )
+    if text.startswith("version https://git-lfs."):
+        why = f"{shown_path(path)} is git-lfs's pointer to a baseline"
+        raise InstrcountError("baseline-damaged", why, "git lfs pull")
     try:
         found = object_of(load(text), "it")
         schema = count_of(found.get("schema"), "schema", least=1)
