@@ -36,7 +36,7 @@ def test_wrong_seconds(given: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "count"), [(0, 0), (7, 7), ("0", 0), (" 12 ", 12), (10**30, 10**30)]
+    ("given", "count"), [(0, 0), (7, 7), ("0", 0), (" 12 ", 12), (10**9, 10**9)]
 )
 def test_warmup(given: object, count: int) -> None:
     """None at all is a choice."""
