@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import filterfalse
 
 from pytest_instrcount.counts.python.blame import CalledMore, PythonBlame, PythonDelta
 from pytest_instrcount.counts.python.source import is_decorated, is_resumed, mentions
@@ -53,15 +54,16 @@ class Called:
 
 def called(blame: PythonBlame, delta: PythonDelta, sign: int) -> list[Called]:
     """The callees whose number of calls makes a part of the change that is worth naming, largest first."""
-    named = {each.name: _name_in_source(blame.new, delta.name, each.name) for each in delta.called}
+    called_more = list(filterfalse(_is_as_often, delta.called))
+    named = {each.name: _named(blame, delta.name, each) for each in called_more}
     # what a decorator's file calls besides, as often, is the same call in the source
     also = {
         _same_call(each): named[each.name]
-        for each in delta.called
+        for each in called_more
         if named[each.name] not in ("", each.name)
     }
     found: dict[str, Called] = {}
-    for each in delta.called:  # those that cost most first
+    for each in called_more:  # those that cost most first
         name = named[each.name] or also.get(_same_call(each), each.name)
         verb = "enters" if name == each.name and is_entered(blame, name) else "calls"
         first = found.setdefault(name, Called(name, each.before, each.after, _NOTHING, verb))
@@ -69,6 +71,18 @@ def called(blame: PythonBlame, delta: PythonDelta, sign: int) -> list[Called]:
     least = delta.self_delta * sign * WORTH_NAMING
     most = [each for each in found.values() if each.cost * sign > least]
     return sorted(most, key=lambda each: -each.cost * sign)
+
+
+def _is_as_often(each: CalledMore) -> bool:
+    """Calls that cost more where they are made now, and less where they were."""
+    return each.before == each.after != 0
+
+
+def _named(blame: PythonBlame, caller: str, each: CalledMore) -> str:
+    """As `_name_in_source`; but what is wrapped now, and was called before, is not called more often."""
+    name = _name_in_source(blame.new, caller, each.name)
+    is_new = not (each.before and each.after)
+    return each.name if is_new and name in blame.old.functions() else name
 
 
 def _same_call(each: CalledMore) -> tuple[str, Fraction, Fraction]:

@@ -273,6 +273,26 @@ def add(n):
     assert main_cause(blamed(old, new)) == ("f", "shop.py:1 calls pay 4 -> 8 times")
 
 
+def test_what_is_wrapped_now_is_not_called_more_often(tmp_path: Path) -> None:
+    """The wrapper is: though source has the name of what it wraps, which was called as often before."""
+    file = tmp_path / "shop.py"
+    file.write_text("def f():\n    pay(2)\n\n@retry\ndef pay(n):\n    return n\n")
+    places = {"shop.py:f": (str(file), 1), "shop.py:pay": (str(file), 4)}
+    old = tree(t=(100, 1), t__f=(500, 1), t__f__log=(900, 1), t__f__log__pay=(50, 1))
+    new = tree(places, t=(100, 1), t__f=(500, 1), t__f__call=(400, 1), t__f__call__new=(900, 1))
+    new = replace(new, nodes={**new.nodes, **tree(t__f__call__new__pay=(50, 1)).nodes})
+    assert main_cause(blamed(old, new))[1].endswith("calls call (1 a call), before never")
+
+
+def test_as_many_calls_are_no_more(tmp_path: Path) -> None:
+    """Of which some cost more where they are made now, and others less."""
+    old = tree(
+        t=(10, 1), t__f=(10, 1), t__f__g=(100, 2), t__h__f=(10, 1), t__h=(1, 1), t__h__f__g=(50, 2)
+    )
+    new = tree(t=(10, 1), t__f=(10, 2), t__f__g=(300, 4))
+    assert not [line for line in told(old, new) if "4 -> 4" in line]
+
+
 MANY = """
 def f():
     with locked(): pass

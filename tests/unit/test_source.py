@@ -102,6 +102,11 @@ def test_namesakes(tmp_path: Path) -> None:
     assert [first_line(path, "A.v", line) for line in (0, 5)] == [0, 5]
     assert [site.line for site in call_sites(path, "A.v", 0, "g")] == [7]
     assert call_sites(path, "A.v", 2, "g") == []
+    file = tmp_path / "typed.py"
+    file.write_text(
+        "@typing.overload\ndef f(x: int): ...\n@overload\ndef f(x: str): ...\ndef f(x): g(x)\n"
+    )
+    assert first_line(str(file), "f") == 5
 
 
 def test_lines_are_cut_to_the_width() -> None:

@@ -212,7 +212,8 @@ def _functions(path: str) -> dict[str, list[ast.AST]]:
         node, prefix = pending.pop()
         inner = prefix
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found.setdefault(prefix + node.name, []).append(node)
+            if not any(_named(each, "overload") for each in node.decorator_list):  # it never runs
+                found.setdefault(prefix + node.name, []).append(node)
             inner = f"{prefix}{node.name}.<locals>."
         elif isinstance(node, ast.ClassDef):
             found.setdefault(prefix + node.name, []).append(node)
