@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
@@ -73,14 +73,15 @@ def tree_from(
     nodes: dict[Path, Row] = {}
     for profile in profiles:
         for key, row in profile.rows.items():
-            frames = _frames_of(key)
+            frames = [*_innermost(key)][::-1]
             path = _below_the_test(frames, names)
             if path:
                 # what has no name of ours is part of what called it, and no call
                 is_call = frames[-1] in names
                 itself = _calls_of_itself(profile, key, path, names) if is_call else 0
                 add_row(nodes, path, Row(row.ir, row.calls - itself if is_call else 0))
-                add_row(nodes, (*path, path[-1]), Row(0, itself))
+                if itself:
+                    add_row(nodes, (*path, path[-1]), Row(0, itself))
     nodes = {path: row for path, row in nodes.items() if row != NOTHING}
     if not nodes:
         raise InstrcountError(
@@ -114,18 +115,17 @@ def _below_the_test(frames: Sequence[int], names: Mapping[int, str]) -> Path:
 
 def _calls_of_itself(profile: Profile, key: str, path: Path, names: Mapping[int, str]) -> int:
     """How often a function was called where the last one that ran was itself."""
-    callers = profile.callers.get(key, {})
+    callers = profile.callers.get(key, {}).items()
     return sum(
         made.calls
-        for caller, made in callers.items()
-        if _below_the_test(_frames_of(caller), names)[-1:] == path[-1:]
+        for caller, made in callers
+        if next((names[each] for each in _innermost(caller) if each in names), "") == path[-1]
     )
 
 
-def _frames_of(key: str) -> Sequence[int]:
-    """Addresses, the outermost first: what stands behind the file of a key is the innermost first."""
-    function = key.partition(":")[2].partition(" [")[0]
-    return [_frame(each) for each in reversed(function.split("'"))]
+def _innermost(key: str) -> Iterator[int]:
+    """The addresses in a key, the innermost first."""
+    return map(_frame, key.partition(":")[2].partition(" [")[0].split("'"))
 
 
 def _frame(text: str) -> int:
