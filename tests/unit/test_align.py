@@ -197,10 +197,23 @@ def test_what_stands_above_a_thread_now() -> None:
     assert doings(find_blame(tree(old), tree(new))) == {"work": 200, "g": 50}
 
 
+def test_a_function_that_calls_itself_is_renamed_as_any_other() -> None:
+    """Called from several places, at a cost that is another now: its calls of itself have its own name."""
+    old: Rows = {("t",): (9, 1), ("t", "a"): (9, 1), ("t", "b"): (9, 1)}
+    new = dict(old)
+    for rows, name, cost in ((old, "f", 100), (new, "g", 900)):
+        for caller in ("a", "b"):
+            rows |= {("t", caller, name): (cost, 2), ("t", caller, name, name): (0, 8)}
+    blame = find_blame(tree(old), tree(new))
+    assert doings(blame) == {"g": 1600}
+    assert blame.functions[0].renamed == ("f",)
+
+
 def test_what_is_still_defined_has_no_other_name(tmp_path: File) -> None:
     """Its caller calls another function now."""
     file = tmp_path / "shop.py"
-    file.write_text("def t(): careful()\ndef careful(): pass\ndef fast(): pass\n")
+    text = "def t(): careful()\ndef careful(): pass\ndef fast(): pass\nif t:\n  def fast(): 1\n"
+    file.write_text(text)
     old: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "shop.py:fast"): (400, 4)}
     new: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "shop.py:careful"): (500, 4)}
     assert doings(find_blame(tree(old), tree(new))) == {"shop.py:careful": 100}

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.moved import move
-from pytest_instrcount.counts.python.source import first_line
+from pytest_instrcount.counts.python.source import is_defined
 from pytest_instrcount.counts.python.tree import CallTree, Path
 
 #: Names that say nothing of what a function does; with them go all in angle brackets.
@@ -84,7 +84,7 @@ def _defined(names: Set[str], new: CallTree) -> Set[str]:
     found = set()
     for name in names:
         file, _, qualname = name.rpartition(":")
-        if file in paths and first_line(paths[file], qualname):
+        if file in paths and is_defined(paths[file], qualname):
             found.add(name)
     return found
 
@@ -105,10 +105,11 @@ def _roles(tree: CallTree) -> dict[str, _Role]:
     callers: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
     for path in tree.inclusive:
-        callers.setdefault(path[-1], set()).update(path[-2:-1])
+        caller = path[-2:-1] if path[-2:-1] != path[-1:] else ()
+        callers.setdefault(path[-1], set()).update(caller)
         called.setdefault(path[-1], set())
-        if len(path) > 1:
-            called.setdefault(path[-2], set()).add(path[-1])
+        for each in caller:
+            called.setdefault(each, set()).add(path[-1])
     return {
         name: _Role(
             frozenset(callers[name]),

@@ -80,6 +80,11 @@ def first_line(path: str, qualname: str, line: int = 0) -> int:
     return line or _first_lines(path).get(qualname, 0)
 
 
+def is_defined(path: str, qualname: str) -> bool:
+    """True if a file has a function of that name, or several."""
+    return qualname in _first_lines(path)
+
+
 def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
     """Lines where the function calls that qualified name; found by name, so namesakes are included.
 
@@ -189,9 +194,9 @@ def _line_of(node: ast.AST) -> int:
 
 @lru_cache(maxsize=4096)
 def _first_lines(path: str) -> dict[str, int]:
-    """Qualified name -> first line; kept for all files of a report, which trees of source are not."""
+    """Qualified name -> first line, 0 of several; kept for a whole report, as trees of source are not."""
     found = {name: {*map(_line_of, nodes)} for name, nodes in _functions(path).items()}
-    return {name: min(lines) for name, lines in found.items() if len(lines) == 1}
+    return {name: min(lines) if len(lines) == 1 else 0 for name, lines in found.items()}
 
 
 @lru_cache(maxsize=64)
