@@ -12,11 +12,12 @@ import os
 import pickle
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.gate.limit import Limit
+from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
 
 
@@ -25,13 +26,15 @@ def main() -> None:
     record, args = Path(sys.argv[1]), sys.argv[2:]
     sys.path[0] = os.getcwd()
     measured: dict[str, Measurement] = {}
-    rule: Any = Rulings.rule
+    rule = Rulings.rule
 
-    def recorded(self: Rulings, measurement: Measurement, *limits: Any) -> Any:
+    def recorded(
+        self: Rulings, measurement: Measurement, limit: Limit, allocs: Limit | None = None
+    ) -> TestResult:
         measured[measurement.nodeid] = measurement
-        return rule(self, measurement, *limits)
+        return rule(self, measurement, limit, allocs)
 
-    Rulings.rule = recorded  # type: ignore[assignment, method-assign]
+    Rulings.rule = recorded  # type: ignore[method-assign]
     status = pytest.main(args)
     record.write_bytes(pickle.dumps(measured))
     sys.exit(status)

@@ -81,8 +81,9 @@ def _is_as_often(each: CalledMore) -> bool:
 def _named(blame: PythonBlame, caller: str, each: CalledMore) -> str:
     """As `_name_in_source`; but what is wrapped now, and was called before, is not called more often."""
     name = _name_in_source(blame.new, caller, each.name)
-    is_new = not (each.before and each.after)
-    return each.name if is_new and name in blame.old.functions() else name
+    if name in ("", each.name) or (each.before and each.after):
+        return name
+    return each.name if name in blame.old.functions() else name
 
 
 def _same_call(each: CalledMore) -> tuple[str, Fraction, Fraction]:

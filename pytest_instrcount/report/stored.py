@@ -130,7 +130,7 @@ def _paths(tree: CallTree, above: Path) -> Iterator[Path]:
     stack = [above]
     while stack:
         path = stack.pop()
-        if path and (tree.inclusive[path] or path[-1:] != path[-2:-1]):  # calls of itself
+        if path and not tree.is_itself(path):
             yield path
         below = tree.children.get(path, ())
         stack += sorted(below, key=lambda each: (tree.inclusive[each], each))

@@ -105,7 +105,7 @@ def _roles(tree: CallTree) -> dict[str, _Role]:
     callers: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
     for path in tree.inclusive:
-        caller = path[-2:-1] if path[-2:-1] != path[-1:] else ()
+        caller = () if tree.is_itself(path) else path[-2:-1]
         callers.setdefault(path[-1], set()).update(caller)
         called.setdefault(path[-1], set())
         for each in caller:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from pytest_instrcount.counts.profile import Row, add_row
+from pytest_instrcount.counts.profile import NOTHING, Row, add_row
 
 #: Names from the test down to a function: who called it, and who called that.
 Path: TypeAlias = tuple[str, ...]
@@ -28,7 +28,6 @@ _MOST_STEPS = 4_000_000
 # of 1 % lets pass. What was folded in a baseline is not known there, and if it gets dear that is
 # its caller's doing; so nothing is folded that could get so dear by an ordinary mistake.
 _SMALL = 10_000
-_NOTHING = Row(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,15 @@ class CallTree:
         """The cost of the whole test."""
         return sum(row.ir for row in self.nodes.values())
 
+    def is_itself(self, path: Path) -> bool:
+        """True for the place of the calls that a function makes of itself.
+
+        >>> tree = CallTree("trampolines", 1, {("f",): Row(9, 1), ("f", "f"): Row(0, 3)})
+        >>> tree.is_itself(("f",)), tree.is_itself(("f", "f"))
+        (False, True)
+        """
+        return path[-1:] == path[-2:-1] and not self.inclusive[path]
+
     def runs(self, path: Path) -> int:
         """How often a function ran there: called from outside, and by itself.
 
@@ -78,7 +86,7 @@ class CallTree:
         """
         itself = (*path, path[-1])
         places = (path,) if self.inclusive.get(itself) else (path, itself)
-        return sum(self.nodes.get(each, _NOTHING).calls for each in places)
+        return sum(self.nodes.get(each, NOTHING).calls for each in places)
 
     @cached_property
     def inclusive(self) -> Mapping[Path, int]:
@@ -134,9 +142,9 @@ class CallTree:
         inclusive, least = self.inclusive, self.total
         kept: dict[Path, Row] = {}
         for path in sorted(self.inclusive):
-            row = self.nodes.get(path, _NOTHING)
-            if row.calls and not inclusive[path] and path[-1:] == path[-2:-1] and path[:-1] in kept:
-                add_row(kept, path, row)  # calls of itself
+            row = self.nodes.get(path, NOTHING)
+            if row.calls and self.is_itself(path) and path[:-1] in kept:
+                add_row(kept, path, row)
                 continue
             while len(path) > 1 and inclusive[path] * _SMALL < least and path not in keep:
                 path, row = path[:-1], Row(row.ir, 0)
@@ -165,7 +173,7 @@ class CallTree:
         [(0, 'f', 0, 0), (1, 'g', 4, 2)]
         """
         for path in sorted(self.inclusive):
-            row = self.nodes.get(path, _NOTHING)
+            row = self.nodes.get(path, NOTHING)
             yield len(path) - 1, path[-1], row.ir, row.calls
 
     @classmethod

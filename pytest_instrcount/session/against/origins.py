@@ -88,8 +88,7 @@ def check_copies(
     One is known by where pip says it was built, or by the project's name. Raises InstrcountError
     "against-installed".
     """
-    files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    imported = {file for file in files if isinstance(file, str)}
+    imported = {file for _, file in _with_files(sys.modules)}
     for distribution in distributions:
         if not _is_copy(distribution, base, repository):
             continue
@@ -113,9 +112,8 @@ def check_changed(
     ends: dict[str, list[str]] = {}
     for each in known:
         ends.setdefault(_end_of(each), []).append(each)
-    for name, module in modules.items():
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or _is_below(Path(file), base):
+    for name, file in _with_files(modules):
+        if name.partition(".")[0] in _NO_PACKAGES or _is_below(Path(file), base):
             continue
         is_package = os.path.basename(file).startswith("__init__.")
         path = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
@@ -127,15 +125,19 @@ def check_changed(
                     raise _installed(name, Path(file), repository)
 
 
+def _with_files(modules: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Names of modules that have a file, and its path: a test may have put anything there."""
+    for name, module in list(modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            yield name, file
+
+
 def _is_imported_as(file: str, path: str, files: Collection[str]) -> bool:
     """True if a file may be the module of a path; what is in a package is imported by another name."""
     place = file.removesuffix(path)
     in_package = place and f"{place}__init__.py" in files
-    return f"/{file}".endswith(f"/{path}") and not in_package and _top_of(path) not in _NO_PACKAGES
-
-
-def _top_of(path: str) -> str:
-    return path.partition("/")[0].removesuffix(".py")
+    return f"/{file}".endswith(f"/{path}") and not in_package
 
 
 def check_path(path: Sequence[str], move: Callable[[str], str]) -> None:
@@ -211,9 +213,8 @@ def check_modules(modules: Mapping[str, object], move: Callable[[str], str]) -> 
 
     ``move`` gives the path at the commit. Raises InstrcountError "against-finder".
     """
-    for name, module in modules.items():
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and (moved := move(file)) != file and os.path.exists(moved):
+    for name, file in _with_files(modules):
+        if (moved := move(file)) != file and os.path.exists(moved):
             raise _absolute(f"{name} is imported from {file}")
 
 
