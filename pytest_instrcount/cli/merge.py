@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +59,6 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
 
 
 def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
-    _check_kept(out, inputs)
     reports = [(path, load_report(path)) for path in inputs]
     report = join_reports(reports)
     try:
@@ -76,17 +75,6 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
     if len(failures) > _MOST_LINES:
         lines.append(f"  and {len(failures) - _MOST_LINES} more")
     return lines, 1 if failures else 0
-
-
-def _check_kept(out: Path, inputs: Sequence[Path]) -> None:
-    """See that no input is written over: merged again, what is in it now would be a whole run."""
-    for path in filter(os.path.exists, inputs if os.path.exists(out) else ()):
-        if path.samefile(out):
-            raise InstrcountError(
-                "merge-write",
-                f"{shown_path(out)} is an input, too: what that shard said would be gone",
-                "python -m pytest_instrcount merge --into ANOTHER INPUT...",
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +164,7 @@ def _denoised_again(
 
 
 def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]:
-    lines = []
+    lines = _without_profile(chosen.values())
     baselines: dict[str, list[Baseline]] = {}
     for place, file in chosen.items():
         if isinstance(file.content, Baseline):
@@ -194,6 +182,16 @@ def _notes(read: Sequence[_Input], chosen: dict[Place, StoredFile]) -> list[str]
                 "are merged into what one run writes"
             )
     return lines
+
+
+def _without_profile(files: Iterable[StoredFile]) -> list[str]:
+    lost = [
+        each.nodeid for each in files if isinstance(each.content, Baseline) and each.content.lost
+    ]
+    if not lost:
+        return []
+    number = several(len(lost), "baseline")
+    return [f"{number} with a missing or damaged profile, like {printable(lost[0])}: only totals"]
 
 
 def _mixed(key: str, found: Sequence[Baseline]) -> list[str]:

@@ -5,7 +5,7 @@ History of the schema:
 2: also denoised_ir, spread, detects; traces
 3: floor; causes of a change (per test functions, python, explained, work); budgets; against; of benchmarks
    group and extra_info; cause: why a test was not compared with the baseline that it has; remarks;
-   of a trace edges and renamed; shard: which of how many the run is
+   of a trace edges and renamed; shards: those whose results the report has, where others lack
 """
 
 from __future__ import annotations
@@ -44,18 +44,23 @@ def report_dict(summary: RunSummary) -> dict[str, object]:
     """The report as plain values. ``ir`` is per call, ``delta`` a fraction of the baseline.
 
     >>> report_dict(RunSummary((), {}))
-    {'schema': 3, 'environment': {}, 'against': None, 'shard': None, 'tests': [], 'traces': [], 'budgets': []}
+    {'schema': 3, 'environment': {}, 'against': None, 'shards': [], 'tests': [], 'traces': [], 'budgets': []}
     """
     return {
         "schema": SCHEMA,
         "environment": dict(sorted(summary.environment.items())),
         "against": summary.against
         and {"ref": summary.against.ref, "commit": summary.against.commit},
-        "shard": summary.shard and {"number": summary.shard[0], "of": summary.shard[1]},
+        "shards": [shard_dict(*summary.shard)] if summary.shard else [],
         "tests": [_test_dict(result, summary) for result in summary.results],
         "traces": [_calls_dict(result) for result in summary.traces],
         "budgets": [budget_dict(result) for result in summary.budgets],
     }
+
+
+def shard_dict(number: int, of: int) -> dict[str, int]:
+    """A shard of a suite, its number from 1."""
+    return {"number": number, "of": of}
 
 
 def _calls_dict(result: CallsResult) -> dict[str, object]:

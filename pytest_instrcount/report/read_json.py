@@ -17,7 +17,7 @@ from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file
 from pytest_instrcount.gate.store.values import counts_of, list_of, object_of, texts_of
-from pytest_instrcount.report.json import SCHEMA
+from pytest_instrcount.report.json import SCHEMA, shard_dict
 
 #: Bytes of a report that are read.
 LARGEST = 500_000_000
@@ -85,13 +85,12 @@ def _checked(found: object, path: Path) -> Report:
             if newer
             else f"pytest --instrcount --instrcount-report=json:{shown_path(path)}",
         )
-    found.setdefault("shard", None)  # the first reports of this schema have none
-    object_of(found, "it", ("schema", "environment", "against", "shard", *_ENTRIES))
+    object_of(found, "it", ("schema", "environment", "against", "shards", *_ENTRIES))
     texts_of(found["environment"], "environment")
     if found["against"] is not None:
         texts_of(object_of(found["against"], "against", ("ref", "commit")), "against")
-    if found["shard"] is not None:
-        _check_shard(found["shard"])
+    for shard in list_of(found["shards"], "shards"):
+        _check_shard(shard)
     for kind, keys in _ENTRIES.items():
         for entry in list_of(found[kind], kind):
             _check_entry(entry, kind, keys)
@@ -107,9 +106,9 @@ def _check_alone(entries: Sequence[Report], kind: str) -> None:
 
 
 def _check_shard(found: object) -> None:
-    shard = counts_of(object_of(found, "shard", ("number", "of")), "shard")
+    shard = counts_of(object_of(found, "a shard", ("number", "of")), "a shard")
     if not 1 <= shard["number"] <= shard["of"] <= MOST_SHARDS:
-        raise ValueError(f"shard is not one of 1 to {MOST_SHARDS}")
+        raise ValueError(f"a shard is not one of 1 to {MOST_SHARDS}")
 
 
 def _check_entry(entry: object, kind: str, keys: Mapping[str, tuple[type, ...]]) -> None:
@@ -152,7 +151,12 @@ def join_reports(reports: Sequence[tuple[Path, Report]]) -> Report:
                 "python -m pytest_instrcount merge, once for the reports of each environment",
             )
     joined: Report = {name: report[name] for name in ("schema", "environment", "against")}
-    joined["shard"] = None
+    joined["shards"] = [
+        shard_dict(number, of)
+        for of, numbers in _shards_in([each for _, each in reports])
+        for number in sorted(numbers)
+        if len(numbers) < of
+    ]
     for kind in _ENTRIES:
         joined[kind] = _join_entries(kind, [(path, each[kind]) for path, each in reports])
     return joined
@@ -193,18 +197,23 @@ def conflict(one: Path, two: Path, nodeid: str) -> InstrcountError:
 
 def missing_shards(reports: Sequence[Report]) -> list[str]:
     """What the shards of a run lack among these: "shard 3 of 4 has no report here", or any test."""
-    there: dict[int, set[int]] = {}
-    for report in reports:
-        if report["shard"] is not None:
-            there.setdefault(report["shard"]["of"], set()).add(report["shard"]["number"])
+    there = _shards_in(reports)
     found = [
         f"shard {number} of {of} has no report here"
-        for of, numbers in sorted(there.items())
+        for of, numbers in there
         for number in range(1, of + 1)
         if number not in numbers
     ]
     empty = not any(report[kind] for report in reports for kind in _ENTRIES)
     return [*found, f"no {'shard' if there else 'report'} has measured a test"] if empty else found
+
+
+def _shards_in(reports: Sequence[Report]) -> list[tuple[int, set[int]]]:
+    """Of how many shards a run was, and the numbers of those that are here."""
+    there: dict[int, set[int]] = {}
+    for shard in (shard for report in reports for shard in report["shards"]):
+        there.setdefault(shard["of"], set()).add(shard["number"])
+    return sorted(there.items())
 
 
 def failures_in(report: Report, policy: Policy) -> list[str]:

@@ -212,11 +212,11 @@ def test_a_shard_without_a_report(suite: Project, capsys: pytest.CaptureFixture[
     suite.write(conftest=SPLIT)
     suite.update()
     whole = suite.report()
-    assert whole["shard"] is None
+    assert whole["shards"] == []
     paths = [suite.outside / f"r{number}.json" for number in (1, 2, 3)]
     for number, path in enumerate(paths, 1):
         suite.measure(f"--instrcount-report=json:{path}", "--splits", "3", "--group", str(number))
-        assert json.loads(path.read_text())["shard"] == {"number": number, "of": 3}
+        assert json.loads(path.read_text())["shards"] == [{"number": number, "of": 3}]
     out = suite.outside / "all.json"
     capsys.readouterr()
     assert main(["merge", "--into", str(out), str(paths[0]), str(paths[2])]) == 1

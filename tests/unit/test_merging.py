@@ -61,7 +61,7 @@ def report(*tests: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "schema": 3,
         "environment": {"valgrind": "3.19.0"},
         "against": None,
-        "shard": None,
+        "shards": [],
         "tests": list(tests),
         "traces": [],
         "budgets": [],
@@ -250,6 +250,15 @@ def test_ids_that_climb(nodeid: str, tmp_path: Path) -> None:
     assert [path.relative_to(tmp_path).parts[:3] for path in written] == [("box", "out", KEY)]
 
 
+def test_a_profile_that_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not merged, and that is said; the summary is."""
+    (profile,) = folder(tmp_path / "in").parent.glob("*.profile.gz")
+    profile.write_bytes(b"no")
+    assert main(["merge", "--into", str(tmp_path / "out"), str(tmp_path / "in")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1:] == [f"1 baseline with a missing or damaged profile, like {NODEID}: only totals"]
+
+
 def test_nothing_there_is_lost(tmp_path: Path) -> None:
     """OUT is added to: baselines of other tests, and what is none, stay."""
     folder(tmp_path / "in")
@@ -404,13 +413,13 @@ def test_exit_codes(tmp_path: Path, changes: Any, code: int) -> None:
         (report(tests=[1]), "report-damaged"),
         (report(environment={"valgrind": 3}), "report-damaged"),
         (report(more=1), "report-damaged"),
-        (report(shard=1), "report-damaged"),
-        (report(shard={"number": 1}), "report-damaged"),
-        (report(shard={"number": "1", "of": 2}), "report-damaged"),
-        (report(shard={"number": True, "of": 2}), "report-damaged"),
-        (report(shard={"number": 0, "of": 2}), "report-damaged"),
-        (report(shard={"number": 3, "of": 2}), "report-damaged"),
-        (report(shard={"number": 1, "of": 10**18}), "report-damaged"),
+        (report(shards=1), "report-damaged"),
+        (report(shards=[{"number": 1}]), "report-damaged"),
+        (report(shards=[{"number": "1", "of": 2}]), "report-damaged"),
+        (report(shards=[{"number": True, "of": 2}]), "report-damaged"),
+        (report(shards=[{"number": 0, "of": 2}]), "report-damaged"),
+        (report(shards=[{"number": 3, "of": 2}]), "report-damaged"),
+        (report(shards=[{"number": 1, "of": 10**18}]), "report-damaged"),
         ('{"schema": 3, "tests": NaN}', "report-damaged"),
         (report({**TEST, "ir": 11}), "merge-conflict"),
         (report(budgets=[{**BUDGET, "now": 11}]), "merge-conflict"),
@@ -443,10 +452,10 @@ def test_a_report_that_does_not_fit(
 def test_shards_without_a_report(
     shards: list[str], missing: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each is a failure, and what is there is merged; the whole is no shard."""
+    """Each is a failure, and what is there is merged; it is a failure in what that is merged into."""
     pairs = [each.split("/") for each in shards]
     reports = [
-        report(TEST, shard={"number": int(pair[0]), "of": int(pair[1])} if pair[1:] else None)
+        report(TEST, shards=[{"number": int(pair[0]), "of": int(pair[1])}] if pair[1:] else [])
         for pair in pairs
     ]
     out = tmp_path / "out.json"
@@ -454,6 +463,17 @@ def test_shards_without_a_report(
     assert code == bool(missing)
     said = capsys.readouterr().out.splitlines()
     assert said[2:] == [f"  shard {each} has no report here" for each in missing]
+    assert json.loads(out.read_text())["tests"] == [TEST]
+    assert main(["merge", "--into", str(tmp_path / "again.json"), str(out)]) == code
+    assert capsys.readouterr().out.splitlines()[2:] == said[2:]
+
+
+def test_shards_that_are_merged_in_two_steps(tmp_path: Path) -> None:
+    """What lacks in the first report is in the second: a whole run's."""
+    paths = written(tmp_path, *(report(TEST, shards=[{"number": n, "of": 3}]) for n in (1, 2, 3)))
+    first, out = str(tmp_path / "first.json"), tmp_path / "out.json"
+    assert main(["merge", "--into", first, str(paths[0]), str(paths[2])]) == 1
+    assert main(["merge", "--into", str(out), first, str(paths[1])]) == 0
     assert json.loads(out.read_text()) == report(TEST)
 
 
@@ -462,7 +482,7 @@ def test_missing_shards_come_before_what_has_failed(
 ) -> None:
     """Of many failures only the first are said."""
     failed = [{**TEST, "nodeid": f"t.py::t{n}", "verdict": "regressed"} for n in range(30)]
-    paths = written(tmp_path, report(*failed, shard={"number": 1, "of": 2}))
+    paths = written(tmp_path, report(*failed, shards=[{"number": 1, "of": 2}]))
     assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[2] == "  shard 2 of 2 has no report here"
@@ -473,7 +493,7 @@ def test_shards_that_have_measured_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each passes in CI, since another may have measured: not so all of them."""
-    paths = written(tmp_path, *(report(shard={"number": n, "of": 2}) for n in (1, 2)))
+    paths = written(tmp_path, *(report(shards=[{"number": n, "of": 2}]) for n in (1, 2)))
     assert main(["merge", "--into", str(tmp_path / "out"), *map(str, paths)]) == 1
     assert capsys.readouterr().out.splitlines()[2:] == ["  no shard has measured a test"]
 
@@ -487,25 +507,12 @@ def test_reports_that_have_measured_nothing(
     assert capsys.readouterr().out.splitlines()[2:] == ["  no report has measured a test"]
 
 
-def test_a_report_is_not_merged_into_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Merged again, as by a step of CI that is tried twice, it would be a whole run."""
-    (path,) = written(tmp_path, report(TEST, shard={"number": 1, "of": 2}))
-    before = path.read_bytes()
-    (tmp_path / "link").symlink_to(path)
-    for out in (path, tmp_path / "link"):
-        assert refused(capsys, "--into", out, path) == "merge-write"
-    assert path.read_bytes() == before
-
-
-def test_reports_that_know_of_no_shards(tmp_path: Path) -> None:
-    """The first of this schema were written without the key: they are of whole runs."""
-    old = report(TEST)
-    del old["shard"]
-    out = tmp_path / "out.json"
-    assert main(["merge", "--into", str(out), *map(str, written(tmp_path, old, report()))]) == 0
-    assert json.loads(out.read_text()) == report(TEST)
+def test_a_report_is_merged_into_itself(tmp_path: Path) -> None:
+    """As by a step of CI that is tried twice: what it lacks is not forgotten."""
+    (path,) = written(tmp_path, report(TEST, shards=[{"number": 1, "of": 2}]))
+    for _ in range(3):
+        assert main(["merge", "--into", str(path), str(path)]) == 1
+    assert json.loads(path.read_text())["shards"] == [{"number": 1, "of": 2}]
 
 
 def test_folders_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
