@@ -147,6 +147,15 @@ def test_a_name_that_many_have_says_nothing(name: str) -> None:
     assert align(old, new).renamed == {}
 
 
+@pytest.mark.parametrize(("file", "known"), [("<class 'x'> {}", True), ("x.py", False)])
+def test_a_name_with_a_number(file: str, known: bool) -> None:
+    """Code that is generated is numbered in the order in which it is made: called more often, too."""
+    first, second = f"{file.format(3)}:step_3", f"{file.format(17)}:step_17"
+    old = tree({("t",): (9, 1), ("t", first): (30, 1)})
+    new = tree({("t",): (9, 1), ("t", second): (300, 8)})
+    assert align(old, new).renamed == ({second: (first,)} if known else {})
+
+
 def test_a_function_in_between() -> None:
     """What stands below a new function now is still itself; so is what stood below one that is gone."""
     direct: Rows = {("t",): (9, 1), ("t", "f"): (9, 1), ("t", "f", "g"): (100, 3)}

@@ -8,6 +8,7 @@ in their sources are two. So a rename hides no cause behind "before never".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -27,6 +28,7 @@ _MOST = 200
 #: The least share of what both call, and of what the dearer one costs, that two must have in common.
 _ALIKE = Fraction(1, 2)
 _NOT = Fraction(0)
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,9 @@ def _likeness_of_roles(known: _Role, role: _Role, *, same_body: bool) -> Fractio
 
 
 def _body(name: str) -> str:
-    return name.rpartition(":")[2].rpartition(".")[2]
+    body = name.rpartition(":")[2].rpartition(".")[2]
+    # code that is generated is often numbered
+    return _NUMBER.sub("", body) if name.startswith("<") else body
 
 
 def _ratio(first: Fraction, second: Fraction) -> Fraction:
