@@ -205,11 +205,23 @@ def start_valgrind(
     return Valgrind(process, Parent(process.pid, Channel(ours), our_hand), log, output)
 
 
+def answer_signals() -> None:
+    """Between fork and exec: let no signal be ignored or held back, whoever started pytest.
+
+    ``nohup``, and a shell that puts a command into the background, have signals ignored, which the
+    interpreter and ``asyncio.run`` look at.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _prepare() -> None:
     """Between fork and exec: die with the supervisor, stand apart from Ctrl-C, leave no core."""
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answer_signals()
 
 
 def end_orphans(known: Callable[[int], bool]) -> None:

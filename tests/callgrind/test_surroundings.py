@@ -129,6 +129,30 @@ def test_python_inside_is_started_alike(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*: options -Xint_max_str_digits=900 ->"])
 
 
+def test_signals_that_are_ignored_outside(
+    project: pytest.Pytester, run: Callable[..., Any]
+) -> None:
+    """As by nohup, and by a shell in the background: `asyncio.run` would do less."""
+    project.makepyfile(
+        """
+        import asyncio, pytest
+        async def main(): return 1
+        @pytest.mark.instrcount
+        def test_a(): asyncio.run(main())
+        """
+    )
+    code = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'pytest', *sys.argv[1:]])"
+    )
+    options = ("-n0", "--instrcount-blame=off")
+    _, tests = run(*options)
+    report = "--instrcount-report=json:ignored.json"
+    project.run(sys.executable, "-c", code, "--instrcount", report, *options)
+    [ignored] = json.loads((project.path / "ignored.json").read_text())["tests"]
+    assert [ignored["ir"]] == [test["ir"] for test in tests.values()] != [None]
+
+
 def test_nobody_need_report(project: pytest.Pytester) -> None:
     """Verbosity is an option of the plugin that does."""
     project.makepyfile("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")

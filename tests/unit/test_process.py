@@ -74,3 +74,21 @@ def test_abort_says_whether_there_was_a_process() -> None:
     assert sleeper.wait() == -signal.SIGABRT
     assert not abort(sleeper.pid)
     assert not abort(0)
+
+
+def test_no_signal_is_ignored_or_held_back() -> None:
+    """However pytest was started: by nohup, or in the background of a script."""
+    seen = (
+        "import signal as s; print(s.getsignal(s.SIGINT) is s.default_int_handler, "
+        "s.getsignal(s.SIGHUP) is s.SIG_DFL, len(s.pthread_sigmask(s.SIG_BLOCK, ())))"
+    )
+    code = f"""
+import signal, subprocess, sys
+from pytest_instrcount.callgrind.process import answer_signals
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+subprocess.run([sys.executable, "-c", {seen!r}], check=True, preexec_fn=answer_signals)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "0"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.command import temporary_folder, valgrind_command
 from pytest_instrcount.callgrind.endings import describe_status, read_lines, wait_status_of
-from pytest_instrcount.callgrind.process import skip_small_ids
+from pytest_instrcount.callgrind.process import answer_signals, skip_small_ids
 from pytest_instrcount.callgrind.scratch import take_scratch
 from pytest_instrcount.callgrind.timer.statement import DUMPS
 from pytest_instrcount.errors import InstrcountError
@@ -53,6 +53,7 @@ class Launch:
                 cwd=folder,
                 # not in reach of Ctrl-C, and with all that it starts in that of killpg()
                 start_new_session=True,
+                preexec_fn=answer_signals,
             )
 
     @property
