@@ -116,7 +116,7 @@ def parse_seconds(given: object) -> float:
         raise ValueError("write seconds, like 60")
     try:
         seconds = float(given)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError("write seconds, like 60") from None
     if not 0 < seconds < 1e9:
         raise ValueError("write seconds, more than 0")

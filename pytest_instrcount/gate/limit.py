@@ -16,6 +16,7 @@ _AMOUNT = re.compile(
     r"\s*(?P<unit>%|ir)?",
     re.ASCII | re.IGNORECASE,
 )
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+(?![0-9,_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +131,11 @@ def parse_count_limit(value: object) -> Limit:
         value = int(value.strip())
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
-            raise _refusal(value, "is negative")
+            raise _count_refusal(value, "is negative")
         return Limit(None, value)
     limit = parse_limit(value)
     if limit.absolute is not None:
-        raise _refusal(value, "counts instructions")
+        raise _count_refusal(value, "counts instructions")
     return limit
 
 
@@ -148,6 +149,8 @@ def _parse_amount(value: object, text: str) -> tuple[Fraction, str]:
     if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
         raise _refusal(value, "is too large or too small for a limit")
     amount, unit = Fraction(number), (match["unit"] or "").lower()
+    if "," in match["number"] and not _THOUSANDS.match(match["number"]):
+        raise _refusal(value, "has a comma that does not group thousands")
     if match["sign"] == "-" and amount:
         raise _refusal(value, "is negative")
     if unit == "%":
@@ -155,6 +158,10 @@ def _parse_amount(value: object, text: str) -> tuple[Fraction, str]:
     if not unit and amount >= 1:
         raise _refusal(value, "is ambiguous: percent or instructions?")
     return amount, unit
+
+
+def _count_refusal(value: object, why: str) -> InstrcountError:
+    return InstrcountError("limit", f"{ascii(value)[:60]} {why}", 'write 5 (more per call) or "1%"')
 
 
 def _refusal(value: object, why: str) -> InstrcountError:

@@ -30,7 +30,13 @@ def plan_measured(
             continue
         chosen, wrong = settings_for_item(item, settings, ask_for_limit)
         mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
-        if not isinstance(item, pytest.Function):
+        if not item.path.is_relative_to(item.config.rootpath):
+            # pytest makes its id of the argument that it was found by: two files have one
+            where = escape_controls(str(item.path))
+            mistakes.append(
+                f"{item.nodeid}: {where} is not below rootdir; fix: pytest --rootdir=DIR"
+            )
+        elif not isinstance(item, pytest.Function):
             mistakes.append(f"{item.nodeid}: {_why_not(item)}")
         elif item.nodeid not in planned:
             planned[item.nodeid] = item, adjust(chosen)

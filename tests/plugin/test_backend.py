@@ -45,7 +45,10 @@ def test_auto_without_valgrind_runs_natively_once(bare: Project) -> None:
     assert not bare.valgrind.started and not bare.baselines()
 
 
-@pytest.mark.parametrize("args", [(), ("--instrcount-update-baseline",), ("--instrcount-prune",)])
+@pytest.mark.parametrize(
+    "args",
+    [(), *((f"--instrcount-{name}",) for name in ("update-baseline", "update-inline", "prune"))],
+)
 def test_auto_is_no_gate_without_valgrind(
     bare: Project, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
 ) -> None:
@@ -125,7 +128,7 @@ def test_bytecode(bare: Project) -> None:
     again = bare.measure("--instrcount-backend=bytecode", "-v")
     again.stdout.fnmatch_lines(
         [
-            "instrcount: bytecodes in the place of instructions: a rough local gate, CPython *",
+            "instrcount: bytecodes instead of instructions: a rough local gate, CPython *",
             "instrcount: 4 unchanged",
             "not judged by bytecodes, which are no instructions: limits in ir, max_ir",
         ]

@@ -66,6 +66,16 @@ def test_two_tests_of_one_id(project: Project) -> None:
     project.run().assert_outcomes(passed=4)
 
 
+def test_a_test_outside_rootdir(project: Project) -> None:
+    """Its id would be of the argument that led to it, and two files would have one baseline."""
+    root = project.path / "root"
+    root.mkdir()
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    result = project.measure(f"--rootdir={root}", str(project.path / "test_it.py"))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*test_it.py is not below rootdir; fix: pytest --rootdir=DIR"])
+
+
 def test_arguments_reach_the_measurement(project: Project) -> None:
     """Each argument of the marker wins over the option, and None leaves it to the option."""
     project.write(

@@ -19,6 +19,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.session.against.git import Repository, find_repository
 from pytest_instrcount.session.against.moved import Move, Tables, editable_tables, environments_in
 from pytest_instrcount.session.against.origins import (
+    built_elsewhere,
     built_in_place,
     check_changed,
     check_copies,
@@ -581,6 +582,16 @@ def test_modules_that_were_built_in_place(tmp_path: Path) -> None:
     (tmp_path / "build" / f"fast{suffix}").write_bytes(b"")
     tracked = ["shop/a.py", f"shop/known{suffix}", "gone/b.py"]
     assert built_in_place(tmp_path, tracked) == [f"shop/fast{suffix}"]
+
+
+def test_modules_that_were_built_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder without a file of git's: those that were imported, but for what is installed."""
+    suffix = EXTENSION_SUFFIXES[0]
+    for name in ("ext/fast", "shop/beside", ".venv/lib/other"):
+        loaded = SimpleNamespace(__file__=str(tmp_path / f"{name}{suffix}"))
+        monkeypatch.setitem(sys.modules, f"built_{name}", loaded)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert list(built_elsewhere(tmp_path, ["shop/a.py"])) == [f"ext/fast{suffix}"]
 
 
 def test_what_is_told_and_answered_comes_through(tmp_path: Path) -> None:

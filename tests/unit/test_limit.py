@@ -61,6 +61,11 @@ def test_accepts_what_users_write(
 @pytest.mark.parametrize(
     ("value", "word"),
     [
+        ("0,5%", "comma"),
+        ("1,5%", "comma"),
+        ("0,500%", "comma"),
+        ("5,0000 ir", "comma"),
+        ("1,,,%", "comma"),
         (1, "ambiguous"),
         ("1", "ambiguous"),
         (5000, "ambiguous"),

@@ -27,7 +27,8 @@ def test_seconds(given: object, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [0, -1, "0", "-0.1", "nan", "inf", "", "1m", "1 s", None, True, [1], 10**9, "1e400"]
+    "given",
+    [0, -1, "0", "-0.1", "nan", "inf", "", "1m", "1 s", None, True, [1], 10**9, 10**400, "1e400"],
 )
 def test_wrong_seconds(given: object) -> None:
     """Nothing, less, no number, no end."""

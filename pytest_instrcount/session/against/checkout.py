@@ -14,7 +14,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.names import named, printable
 from pytest_instrcount.session.against.git import Repository
-from pytest_instrcount.session.against.origins import built_in_place, packages_of
+from pytest_instrcount.session.against.origins import built_elsewhere, built_in_place, packages_of
 
 _TAIL_LINES = 20
 _MOST_NAMES = 5
@@ -65,12 +65,10 @@ class Checkout:
 
     def check_built(self) -> None:
         """Raise InstrcountError "against-compiled" where the user's side is built in place, this not."""
-        folders = self._folders()
-        missing = [
-            each
-            for each in built_in_place(self._repository.path, self._repository.tracked())
-            if os.path.dirname(each) in folders and not (self._tree / each).exists()
-        ]
+        here, tracked, folders = self._repository.path, self._repository.tracked(), self._folders()
+        built = [each for each in built_in_place(here, tracked) if os.path.dirname(each) in folders]
+        built += built_elsewhere(here, tracked)
+        missing = [each for each in built if not (self._tree / each).exists()]
         if missing:
             raise InstrcountError(
                 "against-compiled",

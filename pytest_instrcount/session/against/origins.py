@@ -260,5 +260,17 @@ def built_in_place(folder: Path, tracked: Collection[str]) -> list[str]:
     return found
 
 
+def built_elsewhere(folder: Path, tracked: Collection[str]) -> Iterator[str]:
+    """Extension modules that are imported from below a folder, beside no tracked file, and not installed."""
+    beside = {str(PurePosixPath(file).parent) for file in tracked}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(tuple(EXTENSION_SUFFIXES)):
+            path = Path(file)
+            if path.is_relative_to(folder) and not path.is_relative_to(sys.prefix):
+                name = path.relative_to(folder)
+                yield from [str(name)] if str(name.parent) not in beside else []
+
+
 def _is_below(path: Path, folder: Path) -> bool:
     return folder in path.parents or Path(os.path.realpath(folder)) in path.parents
