@@ -124,7 +124,7 @@ class ZygoteReady(Threads):
 
 
 class Unready(TypedDict):
-    """Why pytest has ended in the place of a zygote."""
+    """Why pytest has ended instead of a zygote."""
 
     kind: Literal["unready"]
     why: str

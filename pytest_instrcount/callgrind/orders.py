@@ -51,7 +51,7 @@ class Order:
     layout: int = 0
     #: Fork it although threads are alive: its baseline was made without them.
     forks: bool = False
-    #: Count calls by tracing, in the place of instructions; asked of a zygote without Valgrind.
+    #: Count calls by tracing, instead of instructions; asked of a zygote without Valgrind.
     trace: bool = False
     #: By Python function; asked of a zygote that was started for it.
     by_python: bool = False

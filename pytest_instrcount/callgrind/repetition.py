@@ -10,8 +10,7 @@ from pytest_instrcount.counts.totals import read_total
 #: The adaptive interpreter settles after 10 to 20 calls.
 MOST_WARMUP = 20
 MOST_CALLS = 3
-#: What warm-up and counted calls may cost together, in instructions; it is this that shortens
-#: them for long tests.
+#: What all warm-up calls, and all counted calls, may cost, in instructions: long tests have fewer.
 WARMUP_IR = 200_000_000
 COUNTED_IR = 50_000_000
 #: From here on, the pilot is the warm-up, and one call is counted.

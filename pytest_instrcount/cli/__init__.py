@@ -1,1 +1,1 @@
-"""``python -m pytest_instrcount``: merge, compare, show, history, doctor."""
+"""``python -m pytest_instrcount``: merge, compare, show, history, trace, doctor."""

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         help="print a test's baseline, or the failures in a bundle again",
         description="Print what the baseline of a test says; or the failures of a run again, from "
         "the file that pytest --instrcount --instrcount-bundle=PATH has written. Needs neither "
-        "Valgrind nor, for a bundle, the project. Exit code 0, or 2 if it cannot be done.",
+        "Valgrind nor, for a bundle, the project. Exit code 0, or 2 on an error.",
     )
     show.add_argument(
         "path",
@@ -148,7 +148,7 @@ def _add_merge(commands: Commands) -> None:
         allow_abbrev=False,
         help="join the baselines or the reports of several machines",
         description="Join folders of baselines, or JSON reports, of runs that had a part of the "
-        "tests each. Exit code 0; 1 if a merged report holds what fails a run; 2 if two of them "
+        "tests each. Exit code 0; 1 if a merged report contains a failure; 2 if two of them "
         "differ or one cannot be read, and then nothing is written.",
     )
     merge.add_argument(

@@ -99,7 +99,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         "--least",
         metavar="TIME",
         type=_nanoseconds,
-        help='leave out what takes less, like "1ms"; of the tree, sums (default: 0.1%% of all)',
+        help='leave out lines that take less in sum, like "1ms" (default: 0.1%% of all)',
     )
     add(
         "--export",

@@ -43,7 +43,8 @@ _SELECTING_VALUED = """
 """
 # Stays, with a value that may be a word of its own.
 _NEEDED_VALUED = """
-    --basetemp --config-file --confcutdir --import-mode --instrcount-against --instrcount-baseline-dir
+    --basetemp --config-file --confcutdir --import-mode --instrcount-against --instrcount-backend
+    --instrcount-baseline-dir
     --instrcount-blame --instrcount-calls --instrcount-isolation --instrcount-timeout
     --instrcount-trace-backend --instrcount-valgrind --instrcount-warmup --override-ini
     --pythonwarnings --rootdir

@@ -53,7 +53,7 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 
 
 def runs_natively(config: pytest.Config) -> bool:
-    """True for options by which tests run in this process. ``-p no:debugging`` knows not the first two."""
+    """True for options by which tests run in this process. With ``-p no:debugging`` there are no first two."""
     return any(config.getoption(name, False) for name in ("usepdb", "trace", "update_snapshots"))
 
 
@@ -203,7 +203,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add_with_ini(
         "instrcount-improved",
-        "A test that became faster than its limit: note or fail (default: note)",
+        "A test that shrank by more than its limit: note or fail (default: note)",
         choices=IMPROVED,
     )
     add_with_ini(
@@ -221,10 +221,10 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add(
         "instrcount-bundle=PATH",
-        "Write all about the failures into one file, .json.gz or .json, when there are some",
+        "Write everything about the failures, if any, into one .json.gz or .json file",
     )
     add_flag("instrcount-timings", "Say at the end where the time of a measured run went")
-    add("instrcount-timings-csv=PATH", "Write the same as CSV, by function")
+    add("instrcount-timings-csv=PATH", "Write these timings as CSV, by function")
     add(
         "instrcount-debug=DIR",
         "Keep logs and a record of each failed measurement in a new folder below this one",

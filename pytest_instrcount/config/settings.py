@@ -86,7 +86,7 @@ class Settings:
     ci: bool
     #: causes for which a test may miss the comparison with its baseline
     allow: frozenset[Cause] = frozenset()
-    #: what is measured in the place of baselines
+    #: what is measured instead of baselines
     against: Base | None = None
     #: what plugins wish of the processes that measure
     child: ChildSpec = field(default_factory=ChildSpec)

@@ -37,8 +37,8 @@ class Gated:
     #: instructions per call, unrounded
     old: Fraction
     new: Fraction
-    #: the detection limit, as a fraction; 0 where raw counts are compared
-    detects: Fraction = Fraction(0)
+    #: growth up to this fraction is no change; 0 where raw counts are compared
+    floor: Fraction = Fraction(0)
     #: kind of noise -> what it has grown by, in instructions per call
     noise: Mapping[str, Fraction] = field(default_factory=dict)
     #: the least and the most that may have grown per call, were nothing of it noise

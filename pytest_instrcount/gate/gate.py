@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     new = "new"
     #: the baseline is of another environment
     incomparable = "incomparable"
-    #: measured twice, and the counts differ
+    #: measured more than once, and the counts differ by more than the limit
     nondeterministic = "nondeterministic"
     #: could not be measured, or its baseline not be read
     failed = "failed"
@@ -56,12 +56,12 @@ def judge_counts(counts: Gated, limit: Limit) -> Verdict:
     """Regressed or improved by more than the limit, and by more than the detection limit.
 
     >>> from fractions import Fraction
-    >>> grown = Gated(Fraction(1000), Fraction(1030), detects=Fraction(4, 100))
+    >>> grown = Gated(Fraction(1000), Fraction(1030), floor=Fraction(4, 100))
     >>> print(judge_counts(grown, Limit(Fraction(1, 100), None)))
     unchanged
     """
     sides = *counts.old.as_integer_ratio(), *counts.new.as_integer_ratio()
-    if counts.fraction is not None and abs(counts.fraction) <= counts.detects:
+    if counts.fraction is not None and abs(counts.fraction) <= counts.floor:
         return Verdict.unchanged
     if limit.exceeded(*sides):
         return Verdict.regressed
@@ -72,7 +72,7 @@ def judge_counts(counts: Gated, limit: Limit) -> Verdict:
 
 def too_many_allocations(delta: Delta, limit: Limit | None) -> bool:
     """True if a call of the test allocates more often than its limit allows, in every layout."""
-    if limit is None or not delta.old.inclusive:  # older than schema 3
+    if limit is None or not delta.old.inclusive:  # its profile is lost
         return False
     old, new = delta.old, delta.new
     least = min(count_work(profile).get(ALLOCATIONS, 0) for profile in (new.profile, *new.layouts))

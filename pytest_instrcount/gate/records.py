@@ -183,7 +183,7 @@ def with_layouts(result: TestResult, known: Denoised, calls: int) -> TestResult:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The commit that tests are compared with, in the place of baselines."""
+    """The commit that tests are compared with, instead of baselines."""
 
     #: as the user names it
     ref: str
@@ -228,7 +228,7 @@ class RunSummary:
     title: str = ""
     #: how Python functions are told apart: the setting ``--instrcount-blame``
     blame: str = "auto"
-    #: what was measured in the place of baselines; None where those were read
+    #: what was measured instead of baselines; None where those were read
     against: Base | None = None
     #: the folder that they are read from; "" where none are
     baselines: str = ""

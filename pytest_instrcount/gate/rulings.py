@@ -167,15 +167,15 @@ class Rulings:
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
         """Tests that need a tree by Python function: those about to be stored, and those that changed.
 
-        With each, how the tree in its baseline was made, None if there is none to compare with. Of
-        what is not stored, the ``most`` that grew most, then those that shrank most.
+        With each, how the tree in its baseline was made, or None. Of the latter, the ``most`` that grew most.
         """
         if self.first_look and self.policy.update is not None:
             return
-        blamed = [nodeid for nodeid in self._open if self._blamed_with(nodeid) is not None]
+        stored = {nodeid for nodeid in self._open if self._writes(self.results[nodeid])}
+        blamed = [each for each in self._open if each not in stored and self._blamed_with(each)]
         blamed.sort(key=lambda nodeid: _urgency(self.results[nodeid]), reverse=True)
         for nodeid in list(self._open):
-            if nodeid in blamed[:most] or self._writes(self.results[nodeid]):
+            if nodeid in stored or nodeid in blamed[:most]:
                 yield self._measurement(nodeid), self._blamed_with(nodeid)
 
     def _blamed_with(self, nodeid: str) -> str | None:

@@ -93,4 +93,4 @@ def _gated(old: Baseline, new: Baseline) -> Gated:
     if before is None or after is None:
         return Gated(Fraction(old.total_ir, old.calls), Fraction(new.total_ir, new.calls))
     gated = gate_layouts(before, old.calls, after, new.calls)
-    return replace(gated, detects=max(before.floor, after.floor))
+    return replace(gated, floor=max(before.floor, after.floor))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# What a runner of GitHub takes for a command at the begin of a line, after blanks ...
+# What a runner of GitHub takes for a command at the beginning of a line, after blanks ...
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 # ... and what it, Azure and TeamCity do anywhere in it.
 _MARKED = re.compile(r"#(?=#(?:vso|teamcity)?\[)")
@@ -35,7 +35,7 @@ def several(number: int, thing: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The begin of a text that is too long.
+    """The beginning of a text that is too long.
 
     >>> cut("a long name", 8), cut("short", 8)
     ('a lon...', 'short')

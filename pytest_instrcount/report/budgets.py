@@ -16,7 +16,7 @@ from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import IR, count, percent, quotient, short_name
 
-#: The word of a failure, in the place of a verdict; where nothing could be judged, the other.
+#: The word of a failure, instead of a verdict; where nothing could be judged, the other.
 OVER_BUDGET = "over-budget"
 UNJUDGED = "failed"
 

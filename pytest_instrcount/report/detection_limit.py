@@ -1,4 +1,4 @@
-"""The detection limit of a test, reported with every result."""
+"""Tests whose limit is below what they detect, and tests that are not deterministic: a line each."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def other_environments(results: Sequence[TestResult]) -> tuple[str, ...]:
         lines.append(f"{tests} of another environment or way: {facts} [baseline-incomparable]")
     if len(found) > _MOST_REASONS:
         lines.append(
-            f"and {len(found) - _MOST_REASONS} reasons more why baselines are incomparable"
+            f"and {len(found) - _MOST_REASONS} more reasons why baselines are incomparable"
         )
     return tuple(lines)
 

@@ -80,7 +80,7 @@ class _Index:
     def __init__(self, nodeids: Iterable[str]) -> None:
         self._nodeids = dict.fromkeys(nodeids)
         self._named: dict[str, list[str]] = {}
-        #: in folders or files with a "[", which looks like the begin of parameters
+        #: in folders or files with a "[", which looks like the beginning of parameters
         self._odd = [each for each in self._nodeids if "[" in each.partition("::")[0]]
         for each in self._nodeids:
             bare, parameters = _bare(each)

@@ -38,7 +38,9 @@ def write_ceilings(root: Path, results: Iterable[TestResult]) -> tuple[set[str],
         written |= {each.nodeid for name in held for each in tests[name]}
     notes = [f"instrcount: max_ir written to {several(changed, 'marker')}"]
     if without:
-        notes.append(f"no marker of its own, with a number or none as max_ir: {named(without)}")
+        notes.append(
+            f"max_ir not written (no marker of its own, or an expression as max_ir): {named(without)}"
+        )
     return written, notes
 
 

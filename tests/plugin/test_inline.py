@@ -117,7 +117,8 @@ def test_what_has_no_place_for_it_is_named(project: Project) -> None:
     assert (project.path / "test_it.py").read_text() == OTHERS
     said = " ".join(result.stdout.str().split())
     assert (
-        "no marker of its own, with a number or none as max_ir: test_it.py::test_variable" in said
+        "max_ir not written (no marker of its own, or an expression as max_ir): test_it.py::test_variable"
+        in said
     )
     assert "and 3 more" in said
 

@@ -651,7 +651,7 @@ def test_why_baselines_are_incomparable() -> None:
         "1 baseline of another environment or way: valgrind 3.22.0 -> 3.19.0 [baseline-incomparable]"
         in lines
     )
-    assert "and 1 reasons more why baselines are incomparable" in lines
+    assert "and 1 more reasons why baselines are incomparable" in lines
 
 
 def test_changed_packages_are_few() -> None:

@@ -116,7 +116,7 @@ def name_of(code: CodeType) -> str:
 
 
 class BytecodeCounter(CallCounter):
-    """Counts the repetitions of one call, twice; what ``callgrind.child.Counter`` is to Callgrind.
+    """Counts the repetitions of one call, twice; what ``callgrind.inside.child.Counter`` is to Callgrind.
 
     ``warmup`` and ``calls`` are what the user or the baseline says, None where neither does. All
     happens in this very process: what a repetition leaves behind is there for the next test.

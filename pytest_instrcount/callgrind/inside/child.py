@@ -44,7 +44,7 @@ _SWITCH_WARM_UP = 20
 
 
 class Trampolines(Protocol):
-    """Gives Python functions frames of their own (``callgrind.trampolines``)."""
+    """Gives Python functions frames of their own (``callgrind.inside.trampolines``)."""
 
     def learn(self) -> AbstractContextManager[None]:
         """Around one repetition: what it calls is what is told apart."""

@@ -150,7 +150,7 @@ class TestChild:
         }
 
     def _trace(self, item: Any, repeater: Repeater) -> None:
-        """Count calls in the place of instructions; not under Valgrind, where this costs too much."""
+        """Count calls instead of instructions; not under Valgrind, where this costs too much."""
         from pytest_instrcount.fixtures.trace.hooks import trace_by_function, trace_twice
 
         try:

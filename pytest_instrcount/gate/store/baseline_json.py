@@ -106,7 +106,7 @@ def parse_baseline(text: str, path: Path, nodeid: str = "") -> Baseline:
     """Read the JSON text of a baseline; ``path``, and the test if known, are only named in errors.
 
     Raises InstrcountError: "baseline-conflict" for merge markers, "baseline-newer" for a schema of
-    a later release, "baseline-damaged" for anything else that is not a whole baseline.
+    a later release, "baseline-older" for one of a former, "baseline-damaged" for what is no whole baseline.
     """
     try:
         return _validated(check_text(text, path, SCHEMA, nodeid, oldest=SCHEMA))

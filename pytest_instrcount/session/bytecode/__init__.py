@@ -1,1 +1,1 @@
-"""A rough local gate without Valgrind: byte-code instructions in the place of the processor's."""
+"""A rough local gate without Valgrind: byte-code instructions instead of the processor's."""

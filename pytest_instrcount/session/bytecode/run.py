@@ -36,7 +36,7 @@ from pytest_instrcount.session.uncompared import Left, is_tolerated
 UNIT = "bytecodes"
 #: How it is counted; to be raised when a change of the plugin moves counts.
 PROTOCOL = "1"
-#: A limit in the place of one that is in instructions alone.
+#: A limit instead of one that is in instructions alone.
 _DEFAULT_LIMIT = Limit(Fraction(1, 100), None)
 #: Reports that bring units of their own: no profile of Callgrind is there to draw.
 _REPORTS = ("html", "speedscope", "collapsed")
@@ -69,7 +69,7 @@ def start_counting(config: pytest.Config, settings: Settings, sys_path: Sequence
         )
     store = Store(settings.baseline_dir, environment_key())
     header = {
-        UNIT: "in the place of instructions: a rough local gate",
+        UNIT: "instead of instructions: a rough local gate",
         "CPython": facts.python_version(),
     }
     gate = register_gate(config, settings, store, environment_facts(), header, valgrind="")
