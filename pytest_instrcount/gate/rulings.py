@@ -167,7 +167,7 @@ class Rulings:
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
         """Tests that need a tree by Python function: those about to be stored, and those that changed.
 
-        With each, how the tree in its baseline was made, or None. Of the latter, the ``most`` that grew most.
+        Of what is not stored, the ``most`` that grew most. With each, how its baseline's tree was made.
         """
         if self.first_look and self.policy.update is not None:
             return
