@@ -206,7 +206,7 @@ def start_valgrind(
 
 
 def answer_signals() -> None:
-    """Between fork and exec: let no signal be ignored or held back, whoever started pytest.
+    """Between fork and exec: let no signal be ignored or held back, however pytest was started.
 
     ``nohup``, and a shell that puts a command into the background, have signals ignored, which the
     interpreter and ``asyncio.run`` look at.

@@ -104,7 +104,13 @@ class Settings:
     @property
     def strict(self) -> bool:
         """True if each test that has a baseline is to be compared: by a gate in CI."""
-        return self.ci and not (self.update or self.inline or self.prune)
+        return self.ci and not self.writing
+
+    @property
+    def writing(self) -> str:
+        """The option by which this run changes or deletes what is stored; "" if there is none."""
+        given = {"update-baseline": self.update, "update-inline": self.inline, "prune": self.prune}
+        return next((f"--instrcount-{name}" for name, value in given.items() if value), "")
 
 
 def load_settings(config: pytest.Config) -> Settings:

@@ -129,13 +129,14 @@ def parse_count_limit(value: object) -> Limit:
     """
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and value.strip().isdecimal():
         value = int(value.strip())
-    if isinstance(value, int) and not isinstance(value, bool):
-        if value < 0:
-            raise _count_refusal(value, "is negative")
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return Limit(None, value)
-    limit = parse_limit(value)
-    if limit.absolute is not None:
-        raise _count_refusal(value, "counts instructions")
+    try:
+        limit = parse_limit(value)
+        if limit.absolute is not None:
+            raise _refusal(value, "counts instructions")
+    except InstrcountError as error:
+        raise InstrcountError(error.slug, error.why, 'write 5 (more per call) or "1%"') from None
     return limit
 
 
@@ -158,10 +159,6 @@ def _parse_amount(value: object, text: str) -> tuple[Fraction, str]:
     if not unit and amount >= 1:
         raise _refusal(value, "is ambiguous: percent or instructions?")
     return amount, unit
-
-
-def _count_refusal(value: object, why: str) -> InstrcountError:
-    return InstrcountError("limit", f"{ascii(value)[:60]} {why}", 'write 5 (more per call) or "1%"')
 
 
 def _refusal(value: object, why: str) -> InstrcountError:

@@ -174,9 +174,9 @@ class Rulings:
         stored = {nodeid for nodeid in self._open if self._writes(self.results[nodeid])}
         blamed = [each for each in self._open if each not in stored and self._blamed_with(each)]
         blamed.sort(key=lambda nodeid: _urgency(self.results[nodeid]), reverse=True)
-        for nodeid in list(self._open):
-            if nodeid in stored or nodeid in blamed[:most]:
-                yield self._measurement(nodeid), self._blamed_with(nodeid)
+        chosen = stored.union(blamed[:most])
+        for nodeid in [each for each in self._open if each in chosen]:
+            yield self._measurement(nodeid), self._blamed_with(nodeid)
 
     def _blamed_with(self, nodeid: str) -> str | None:
         """The method that made the baseline's tree; None if there is none."""

@@ -43,14 +43,8 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     try:
         config.stash[VALGRIND] = facts.find_valgrind(settings.valgrind)
     except InstrcountError as error:
-        asked = {
-            "--instrcount-update-baseline": settings.update,
-            "--instrcount-update-inline": settings.inline,
-            "--instrcount-prune": settings.prune,
-        }
-        given = [option for option, value in asked.items() if value]
-        if settings.ci or given:
-            why = "CI is set" if settings.ci else f"{given[0]} is given"
+        if settings.ci or settings.writing:
+            why = "CI is set" if settings.ci else f"{settings.writing} is given"
             raise pytest.UsageError(
                 f"{error}\ninstrcount_backend = auto measures nothing without Valgrind, and {why}"
             ) from None

@@ -32,9 +32,8 @@ def plan_measured(
         mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
         if not item.path.is_relative_to(item.config.rootpath):
             # pytest makes its id of the argument that it was found by: two files have one
-            where = escape_controls(str(item.path))
             mistakes.append(
-                f"{item.nodeid}: {where} is not below rootdir; fix: pytest --rootdir=DIR"
+                f"{item.nodeid}: {item.path} is not below rootdir; fix: pytest --rootdir=DIR"
             )
         elif not isinstance(item, pytest.Function):
             mistakes.append(f"{item.nodeid}: {_why_not(item)}")

@@ -59,6 +59,7 @@ def test_auto_is_no_gate_without_valgrind(
     result = bare.measure("--instrcount-backend=auto", *args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*there is none [[]valgrind-missing]", "  fix: get one"])
+    result.stderr.fnmatch_lines([f"*, and {args[0]} is given" if args else "*, and CI is set"])
     assert not bare.path.joinpath("ran").exists()
 
 

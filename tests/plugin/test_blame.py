@@ -198,3 +198,12 @@ def test_only_so_many_are_looked_into(suite: Project, monkeypatch: pytest.Monkey
     assert asked(suite) == ["test_it.py::test_b"]
     suite.update()
     assert asked(suite) == ["test_it.py::test_a", "test_it.py::test_b"]
+
+
+def test_what_is_stored_takes_no_place(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a test that grew, and is stored, one that shrank, and is not, is explained."""
+    monkeypatch.setattr(pytest_instrcount.session.measure, "MOST_BLAMED", 1)
+    suite.valgrind.costs |= {"test_a": 11_000, "test_b": 9000}
+    asked(suite)
+    suite.update("--instrcount-update-policy=failing")
+    assert asked(suite) == ["test_it.py::test_a", "test_it.py::test_b"]

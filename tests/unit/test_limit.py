@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.limit import Limit, parse_limit
+from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 
 ONE_PERCENT = Limit(Fraction(1, 100), None)
 
@@ -232,3 +232,11 @@ def test_never_both(relative: Fraction, old: tuple[int, int], new: tuple[int, in
     """Nothing is dearer and cheaper at once."""
     limit = Limit(relative, 10)
     assert not (limit.exceeded(*old, *new) and limit.undercut(*old, *new))
+
+
+@pytest.mark.parametrize("value", [-1, "-1", "5ir", "1%|5ir", "x", True, 0.5j])
+def test_wrong_limit_of_what_is_counted(value: object) -> None:
+    """What is advised is not refused, as instructions would be."""
+    with pytest.raises(InstrcountError) as refused:
+        parse_count_limit(value)
+    assert refused.value.fix == 'write 5 (more per call) or "1%"'

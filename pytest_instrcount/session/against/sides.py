@@ -32,7 +32,7 @@ def choose_sides(config: pytest.Config, settings: Settings) -> Settings:
     ref = config.getoption("instrcount_against")
     if ref is None or runs_natively(config):
         return settings
-    if settings.update or settings.inline or settings.prune:
+    if settings.writing:
         raise pytest.UsageError(
             "instrcount: --instrcount-against reads and writes no baselines, and something is to be "
             f"written [settings]\n  fix: pytest --instrcount-against={ref}"
