@@ -13,12 +13,14 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.c_functions import MOST_CAUSES, c_lines, grown_text, share_text
-from pytest_instrcount.report.called import WORTH_NAMING, called, own_calls
+from pytest_instrcount.report.called import WORTH_NAMING, Called, called, own_calls
 from pytest_instrcount.report.trees import place_of, split_name
 from pytest_instrcount.report.words import cut_left, cut_right, quotient
 
 # Where causes come to that share of a change, what went the other way is named, too.
 _MORE_THAN_ALL = Fraction(11, 10)
+# A name is not cut to fewer columns for what stands behind it.
+_LEAST_NAME = 16
 # Whose functions run what others have scheduled.
 _LOOPS = frozenset(
     ("asyncio/base_events.py", "asyncio/events.py", "asyncio/runners.py", "trio/_core/_run.py")
@@ -73,7 +75,8 @@ def _against(
     """The function that did most against the change, where others come to more than all of it."""
     told = sum((each.self_delta for each in named), Fraction(0))
     if abs(told) > abs(blame.change) * _MORE_THAN_ALL:
-        for each in blame.causes(grew=not grew)[:1]:
+        against = blame.causes(grew=not grew)
+        for each in sorted(against, key=lambda each: -abs(each.self_delta))[:1]:
             name = shown_name(each.name, place_of(blame.new, each.name)[1])
             yield cut_right(f"  {_size(blame, each, agrees=True)}  {name}, against it", width)
 
@@ -91,17 +94,25 @@ def _cause_lines(
         yield f"    {one}"
 
 
-def _site_lines(text: str, sites: Sequence[Site], width: int, *, source: bool) -> list[str]:
+def _call_lines(
+    most: Called, caller: str, sites: Sequence[Site], width: int, *, source: bool
+) -> list[str]:
     """The called function, and the place where it is called; of several nobody knows which is meant."""
-    if not sites:
-        return [cut_right(text, width)]
     lines = list(dict.fromkeys(str(site.line) for site in sites))
-    more = f", and {len(lines) - MOST_CAUSES} more" if len(lines) > MOST_CAUSES else ""
-    where = f"line{'s' if len(lines) > 1 else ''} {', '.join(lines[:MOST_CAUSES])}{more}"
-    shown = cut_right(f"{cut_right(text, width)} ({where})", width)
-    if len(lines) > 1 or not source:
+    times = f"{most.times()}{_lines_text(lines)}"
+    what = cut_left(most.what(caller), max(_LEAST_NAME, width - len(f"{most.verb}  {times}")))
+    shown = cut_right(f"{most.verb} {what} {times}", width)
+    if len(lines) != 1 or not source:
         return [shown]
     return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
+
+
+def _lines_text(lines: Sequence[str]) -> str:
+    """`` (lines 3, 4, 5)``, or nothing."""
+    if not lines:
+        return ""
+    more = f", and {len(lines) - MOST_CAUSES} more" if len(lines) > MOST_CAUSES else ""
+    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(lines[:MOST_CAUSES])}{more})"
 
 
 def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool) -> list[str]:
@@ -113,9 +124,8 @@ def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bo
     for most in called(blame, delta, sign)[:MOST_CAUSES]:
         callee = printable(split_name(most.name)[0])
         sites = call_sites(path, split_name(delta.name)[0], line, callee) if path else []
-        what = printable(most.what(delta.name))
-        text, sites = f"{most.verb} {what} {most.times()}", sites if most.after else []
-        lines += _site_lines(text, sites, width, source=not shown)
+        sites = sites if most.after else []
+        lines += _call_lines(most, delta.name, sites, width, source=not shown)
         shown = shown or bool(sites)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
     if own * 2 * sign > delta.self_delta * sign or (own * sign > 0 and not lines):
@@ -172,16 +182,18 @@ def _runs_others(blame: PythonBlame, delta: PythonDelta) -> bool:
 def run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, int]]:
     """What a thread or an event loop runs of the project, with first lines.
 
-    Those first whose own code costs most more; nothing of another function.
+    Those first that do most; nothing of another function.
     """
     if not _runs_others(blame, delta):
         return []
     sign = 1 if delta.self_delta > 0 else -1
     below = {path[-1] for path in blame.new.inclusive if delta.name in path[:-1]}
-    found = [each for each in blame.functions if each.own * sign > 0 and each.name in below]
+    # steps that are run more often are the doing of the loop: what they cost is their own code's
+    most = {each: max(each.own * sign, each.self_delta * sign) for each in blame.functions}
+    found = [each for each in blame.functions if most[each] > 0 and each.name in below]
     placed = [(each, *place_of(blame.new, each.name)) for each in found]
     mine = [(each, line) for each, path, line in placed if not is_installed(path)]
-    return sorted(mine, key=lambda each: -each[0].own * sign)[:MOST_CAUSES]
+    return sorted(mine, key=lambda each: -most[each[0]])[:MOST_CAUSES]
 
 
 def shown_name(name: str, line: int) -> str:

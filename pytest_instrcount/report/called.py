@@ -38,7 +38,10 @@ class Called:
 
     def what(self, caller: str) -> str:
         """Who is called, for a sentence on its caller."""
-        return "itself" if self.name == caller else split_name(self.name)[0]
+        if self.name == caller:
+            return "itself"
+        name, path = split_name(self.name)
+        return f"{name} of {path}" if name == split_name(caller)[0] else name
 
     def times(self) -> str:
         """``20 -> 40 times``."""
@@ -92,7 +95,7 @@ def _same_call(each: CalledMore) -> tuple[str, Fraction, Fraction]:
 
 def telling(blame: PythonBlame, delta: PythonDelta, sign: int) -> Called | None:
     """The first of them, where they make a good part of the change: each costs its caller, too."""
-    every = called(blame, delta, sign)
+    every = called(blame, delta, sign) if delta.self_delta * sign > 0 else []
     new = [each for each in every if not (each.before and each.after)]
     for found, least in ((every, _CALLS_TELL), (new, _NEW_CALLS_TELL)):
         together = sum((each.cost for each in found), _NOTHING)

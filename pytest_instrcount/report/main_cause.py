@@ -36,13 +36,15 @@ def _python_cause(
     first, line = _of_the_project(blame, cause)
     name, path = split_name(first.name)
     place = f"{path}:{line}" if line else path
-    if first.self_delta * sign > 0 and (most := telling(blame, first, sign)) is not None:
-        return name, f"{place} {_more_calls(most, first.name, exact=exact)}"
     fresh = first.calls_after and not first.calls_before
+    caller = _from_the_project(blame, first) if exact else ""
+    most = telling(blame, first, sign)
+    if most is not None and not (fresh and caller):  # all that a new function calls is new
+        return name, f"{place} {_more_calls(most, first.name, exact=exact)}"
     if fresh or first is not cause:
         calls = own_calls(blame, first) if exact else "new" if fresh else ""
-        return name, f"{place}, {calls}" if calls else place
-    return name, (_from_the_project(blame, first) if exact else "") or f"{place}, its own code"
+        return name, ", ".join(filter(None, (place, calls, caller)))
+    return name, caller or f"{place}, its own code"
 
 
 def _from_the_project(blame: PythonBlame, delta: PythonDelta) -> str:

@@ -127,6 +127,13 @@ def test_what_went_against_a_change_is_told() -> None:
     ]
 
 
+def test_the_largest_of_what_went_against_a_change_is_told() -> None:
+    """Also where it got dearer with all that it calls."""
+    old = tree(t=(1000, 1), t__f=(500, 5), t__g=(900, 1), t__g__h=(100, 1), t__k=(50, 1))
+    new = tree(t=(1000, 1), t__f=(900, 5), t__g=(700, 1), t__g__h=(400, 1), t__k=(40, 1))
+    assert told(old, new)[-1] == "  -40 %  shop.py g, against it"
+
+
 def test_coroutines_and_generators_are_entered(tmp_path: Path) -> None:
     """Once for each call, and once each time that they are resumed: both are one number."""
     file = tmp_path / "shop.py"
@@ -400,6 +407,82 @@ def test_what_an_event_loop_runs_within_the_test(tmp_path: Path) -> None:
         "    which runs shop.py:4 send: 4 -> 8 calls",
     ]
     assert main_cause(blamed(looped(4), looped(8))) == ("send", "shop.py:4, 4 -> 8 calls")
+
+
+def test_a_coroutine_that_does_more_comes_before_what_it_has_scheduled(tmp_path: Path) -> None:
+    """``asyncio.gather``: the loop runs steps more often, which somebody of the project asked for."""
+    names = {
+        "t": "shop.py:t",
+        "loop": "asyncio/base_events.py:run",
+        "turn": "asyncio/events.py:turn",
+        "main": "shop.py:main",
+        "gather": "asyncio/tasks.py:gather",
+        "send": "shop.py:send",
+    }
+    places = {names[each]: (json.decoder.__file__, 1) for each in ("loop", "turn", "gather")}
+    places |= {names[each]: (str(tmp_path / "shop.py"), 4) for each in ("t", "main", "send")}
+
+    def looped(**rows: Row) -> CallTree:
+        nodes = {tuple(names[each] for each in path.split("__")): rows[path] for path in rows}
+        return CallTree(TRAMPOLINES, 1, nodes, places)
+
+    start = {"t": Row(10, 1), "t__loop": Row(100, 1)}
+    old = looped(
+        **start,
+        t__loop__turn=Row(400, 4),
+        t__loop__turn__main=Row(100, 1),
+        t__loop__turn__send=Row(50, 4),
+    )
+    new = looped(
+        **start,
+        t__loop__turn=Row(900, 9),
+        t__loop__turn__main=Row(100, 1),
+        t__loop__turn__main__gather=Row(300, 1),
+        t__loop__turn__send=Row(120, 8),
+    )
+    assert main_cause(blamed(old, new)) == (
+        "main",
+        "shop.py:4 calls gather (1 a call), before never",
+    )
+
+
+def test_a_wrapper_of_the_standard_library_is_told_with_who_calls_it(tmp_path: Path) -> None:
+    """All that it calls is as new as it is: its place is no answer."""
+    file = tmp_path / "shop.py"
+    file.write_text("def f():\n    g()\n")
+    names = ("shop.py:t", "shop.py:f", "contextlib.py:inner", "contextlib.py:enter")
+    places: dict[str, Place] = {"shop.py:f": (str(file), 1)}
+    places |= dict.fromkeys(names[2:], (json.decoder.__file__, 78))
+    kept = {names[:1]: Row(10, 1), names[:2]: Row(50, 1)}
+    old = CallTree(TRAMPOLINES, 1, {**kept, (*names[:2], "shop.py:g"): Row(60, 6)}, places)
+    wrapped = {names[:3]: Row(90, 6), names: Row(200, 6), (*names[:3], "shop.py:g"): Row(60, 6)}
+    new = CallTree(TRAMPOLINES, 1, kept | wrapped, places)
+    assert main_cause(blamed(old, new)) == (
+        "inner",
+        "contextlib.py:78, new, 6 calls, called from f shop.py:1",
+    )
+
+
+def test_a_namesake_is_not_the_function_itself() -> None:
+    names = "shop.py:t", "shop.py:norm", "lib.py:norm"
+    old = CallTree(TRAMPOLINES, 1, {names[:1]: Row(9, 1), names[:2]: Row(20, 1)})
+    new = replace(old, nodes={**old.nodes, names: Row(400, 4)})
+    assert main_cause(blamed(old, new)) == (
+        "norm",
+        "shop.py calls norm of lib.py (4 a call), before never",
+    )
+
+
+def test_a_long_name_leaves_room_for_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    name = "shop.py:" + "_Generator" * 8
+    file.write_text(f"def f():\n    {name[8:]}()\n")
+    places: dict[str, Place] = {"shop.py:f": (str(file), 1)}
+    line = told(tree(places, f=(100, 1)), tree(places, f=(100, 1), **{f"f__{name[8:]}": (400, 4)}))[
+        2
+    ]
+    assert line.startswith("    calls …") and line.endswith("tor (4 a call), before never (line 2)")
+    assert len(line) <= 80
 
 
 def test_calls_of_itself() -> None:
