@@ -40,9 +40,9 @@ def pytest_load_initial_conftests(
     """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
     import os
 
-    from pytest_instrcount.config.options import adopts_benchmarks, in_ci
+    from pytest_instrcount.config.options import adopts_benchmarks, ci_variable
 
-    early_config.stash[CI] = in_ci(os.environ)
+    early_config.stash[CI] = ci_variable(os.environ)
     result = yield
 
     if adopts_benchmarks(early_config, early_config.known_args_namespace):

@@ -27,6 +27,10 @@ settings.load_profile("project")
 sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
+# Tests say themselves whether they run in CI; most unset CI alone.
+for _name in ("BUILD_NUMBER", "TF_BUILD"):
+    os.environ.pop(_name, None)
+
 # Workers of pytest-xdist and jobs in the background ignore Ctrl-C, and what they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

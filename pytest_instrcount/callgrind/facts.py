@@ -26,6 +26,7 @@ OLDEST_VALGRIND = (3, 15)
 _VERSION_SECONDS = 60.0
 
 _INSTALL = "sudo apt-get install valgrind    (dnf, zypper, pacman: the same package name)"
+_RENAME = "--instrcount-valgrind=valgrind, which is looked for in PATH, or the path of another"
 
 
 def find_valgrind(name: str) -> tuple[str, str]:
@@ -55,7 +56,8 @@ def find_valgrind(name: str) -> tuple[str, str]:
     check_build()
     path = shutil.which(name)
     if path is None:
-        raise InstrcountError("valgrind-missing", f"there is no {name!r} to run", _INSTALL)
+        remedy = _INSTALL if name == "valgrind" else _RENAME
+        raise InstrcountError("valgrind-missing", f"there is no {name!r} to run", remedy)
     try:
         answer = run_program([path, "--version"], _VERSION_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:

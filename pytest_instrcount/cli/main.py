@@ -22,7 +22,7 @@ from pytest_instrcount.cli.show import (
     show_stored,
 )
 from pytest_instrcount.cli.trace import add_trace
-from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING, in_ci
+from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING, ci_variable
 from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
@@ -181,7 +181,7 @@ def _add_merge(commands: Commands) -> None:
 
 
 def _merge(chosen: argparse.Namespace) -> Said:
-    strict = in_ci(os.environ)
+    strict = bool(ci_variable(os.environ))
     missing, incomparable = chosen.missing, chosen.incomparable
     if missing == "auto":
         missing = "fail" if strict else "note"

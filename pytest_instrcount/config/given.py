@@ -84,9 +84,16 @@ def read_markers(
                 continue
             try:
                 chosen.setdefault(name, check(given))
-            except (ValueError, InstrcountError) as error:
-                mistakes.append(f"{name}={given!r}: {_in_one_line(error)}")
+            except Exception as error:  # a value can be of a class whose own code raises
+                mistakes.append(f"{name}={_shown(given)}: {_in_one_line(error)}")
     return chosen, mistakes
+
+
+def _shown(given: object) -> str:
+    try:
+        return repr(given)
+    except Exception:
+        return f"a {type(given).__name__}"
 
 
 def _in_one_line(error: Exception) -> str:
@@ -145,6 +152,6 @@ def _parse_count(given: object, least: int) -> int:
 
 def parse_isolation(given: object) -> str:
     """A way to keep a test apart from the others."""
-    if given not in ISOLATIONS:
+    if not isinstance(given, str) or given not in ISOLATIONS:
         raise ValueError(f"choose one of {', '.join(ISOLATIONS)}")
-    return str(given)
+    return given

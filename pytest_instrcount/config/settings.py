@@ -33,7 +33,7 @@ from pytest_instrcount.config.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
-    in_ci,
+    ci_variable,
     runs_natively,
 )
 from pytest_instrcount.config.outputs import read_outputs
@@ -83,7 +83,8 @@ class Settings:
     budget: Budget
     let_through: tuple[str, ...]
     verbosity: int
-    ci: bool
+    #: the variable that says that this is a machine of CI; "" if it is none
+    ci: str
     #: causes for which a test may miss the comparison with its baseline
     allow: frozenset[Cause] = frozenset()
     #: what is measured instead of baselines
@@ -94,17 +95,17 @@ class Settings:
     @property
     def missing_fails(self) -> bool:
         """True if a test without a baseline fails the run: in CI, unless said otherwise."""
-        return self.missing == "fail" or (self.missing == "auto" and self.ci)
+        return self.missing == "fail" or (self.missing == "auto" and self.ci != "")
 
     @property
     def incomparable_fails(self) -> bool:
         """True if baselines of another environment fail the run: in CI, unless said otherwise."""
-        return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci)
+        return self.incomparable == "fail" or (self.incomparable == "auto" and self.ci != "")
 
     @property
     def strict(self) -> bool:
         """True if each test that has a baseline is to be compared: by a gate in CI."""
-        return self.ci and not self.writing
+        return self.ci != "" and not self.writing
 
     @property
     def writing(self) -> str:
@@ -152,7 +153,7 @@ def load_settings(config: pytest.Config) -> Settings:
         let_through=_let_through(config, given.mistakes),
         verbosity=_verbosity(config, given.mistakes),
         # a conftest may be what loads this plugin: then nobody has looked before
-        ci=config.stash.get(CI, in_ci(os.environ)),
+        ci=config.stash.get(CI, ci_variable(os.environ)),
         allow=_allowed(config, given.mistakes),
     )
     if runs_natively(config) and settings.active and settings.strict:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-#: Whether pytest was started in CI, before a conftest could change the environment.
-CI = pytest.StashKey[bool]()
+#: The variable of CI that was set when pytest started, before a conftest could change the environment.
+CI = pytest.StashKey[str]()
 #: True in the pytest that runs inside Valgrind.
 INSIDE = pytest.StashKey[bool]()
 #: Makes the fixture that counts; present only while a test is measured.

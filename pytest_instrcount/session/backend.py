@@ -44,7 +44,7 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         config.stash[VALGRIND] = facts.find_valgrind(settings.valgrind)
     except InstrcountError as error:
         if settings.ci or settings.writing:
-            why = "CI is set" if settings.ci else f"{settings.writing} is given"
+            why = f"{settings.ci} is set" if settings.ci else f"{settings.writing} is given"
             raise pytest.UsageError(
                 f"{error}\ninstrcount_backend = auto measures nothing without Valgrind, and {why}"
             ) from None

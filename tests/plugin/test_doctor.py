@@ -98,7 +98,7 @@ def test_no_valgrind(doctor: Doctor, pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "fail  valgrind     there is no 'no-such-valgrind' to run [[]valgrind-missing]",
-            "                   fix: sudo apt-get install valgrind *",
+            "                   fix: --instrcount-valgrind=valgrind, *",
             "fail  leaks        test_it.py::test_a was not counted: see valgrind above",
         ]
     )

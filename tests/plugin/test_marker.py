@@ -49,6 +49,28 @@ def test_all_mistakes_in_one_message(project: Project) -> None:
     assert not project.valgrind.started[-1].orders
 
 
+def test_values_whose_own_code_raises(project: Project) -> None:
+    """They are wrong like all others: an array, which has no truth, and what cannot even be shown."""
+    project.write(
+        """
+        import pytest
+
+        class Odd:
+            def fails(self, *args): raise RuntimeError("odd")
+            __repr__ = __eq__ = __bool__ = __len__ = __iter__ = fails
+            __hash__ = object.__hash__
+
+        @pytest.mark.instrcount(max_delta=Odd(), isolation=Odd(), scaling=Odd(), sizes=Odd())
+        def test_a(): pass
+        """
+    )
+    project.run().assert_outcomes(passed=1)
+    result = project.measure()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    for name in ("max_delta", "isolation", "scaling", "sizes"):
+        result.stderr.fnmatch_lines([f"test_it.py::test_a: the instrcount marker {name}=a Odd: *"])
+
+
 def test_two_tests_of_one_id(project: Project) -> None:
     """Ids of several parameters are joined by "-": one case of the two would never run."""
     project.write(

@@ -85,6 +85,23 @@ def test_ci_can_be_unset_by_value(
     assert project.measure().ret == pytest.ExitCode.OK
 
 
+@pytest.mark.parametrize(
+    ("variables", "ret"),
+    [
+        ({"BUILD_NUMBER": "7"}, pytest.ExitCode.TESTS_FAILED),  # Jenkins
+        ({"TF_BUILD": "True"}, pytest.ExitCode.TESTS_FAILED),  # Azure Pipelines
+        ({"BUILD_NUMBER": "7", "CI": "0"}, pytest.ExitCode.OK),
+    ],
+)
+def test_ci_that_sets_no_ci(
+    project: Project, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], ret: int
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    project.write(ONE)
+    assert project.measure().ret == ret
+
+
 def test_the_section_begins_below_its_title(project: Project) -> None:
     """No empty line of pytest's progress comes between."""
     project.write(ONE)

@@ -76,7 +76,7 @@ def test_isolation() -> None:
             parse_isolation(wrong)
 
 
-def settings(*, missing: str, ci: bool) -> Settings:
+def settings(*, missing: str, ci: str) -> Settings:
     return Settings(
         active=True,
         update=False,
@@ -125,4 +125,4 @@ def settings(*, missing: str, ci: bool) -> Settings:
 )
 def test_missing_fails(missing: str, ci: bool, fails: bool) -> None:
     """Only the default depends on CI."""
-    assert settings(missing=missing, ci=ci).missing_fails is fails
+    assert settings(missing=missing, ci="CI" if ci else "").missing_fails is fails

@@ -55,7 +55,7 @@ def check_machine(project: Project) -> Iterator[Check]:
     yield check_scratch(shutil.disk_usage)
     yield check_cores()
     yield check_environment(project.settings.let_through, os.environ)
-    yield check_ci(ci=project.settings.ci, missing_fails=project.settings.missing_fails)
+    yield check_ci(project.settings.ci, missing_fails=project.settings.missing_fails)
     yield from check_baselines(project)
 
 
@@ -199,12 +199,12 @@ def check_environment(let_through: tuple[str, ...], environment: Mapping[str, st
     )
 
 
-def check_ci(*, ci: bool, missing_fails: bool) -> Check:
-    """Report what the variable CI changes."""
-    if not ci:
+def check_ci(variable: str, *, missing_fails: bool) -> Check:
+    """Report what the variable of CI that is set changes."""
+    if not variable:
         return Check("CI", "ok", "CI is not set: a test without a baseline is a note")
     what = "fails" if missing_fails else "is a note, as you have set"
-    return Check("CI", "ok", f"CI is set: a test without a baseline {what}")
+    return Check("CI", "ok", f"{variable} is set: a test without a baseline {what}")
 
 
 _UPDATE = "pytest --instrcount-update-baseline"

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pytest_instrcount.callgrind.command import FIXED, LET_THROUGH
 from pytest_instrcount.cli.doctor.project import Project
+from pytest_instrcount.config.options import CI_VARIABLES
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.standardize import standardize_profile
@@ -161,7 +162,7 @@ class Trials:
 
     def usual(self) -> dict[str, str]:
         """The user's variables, outside CI."""
-        return {name: value for name, value in self.inherited.items() if name != "CI"}
+        return {name: value for name, value in self.inherited.items() if name not in CI_VARIABLES}
 
     def other_environment(self) -> dict[str, str]:
         """Variables added, changed and removed: all but those without which nothing is found.
