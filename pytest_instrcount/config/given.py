@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,11 @@ from pytest_instrcount.config.options import ISOLATIONS
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.rounds import MOST_CALLS
 from pytest_instrcount.gate.limit import parse_limit
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import cut
+
+#: Columns of a wrong value in a message.
+_MOST_SHOWN = 200
 
 
 class Given:
@@ -68,11 +74,11 @@ def read_markers(
 ) -> tuple[dict[str, Any], list[str]]:
     """Arguments of the markers of that name, each converted by its check, and the errors in them.
 
-    A marker on the function wins over one on the class or the module, argument by argument.
+    The nearest marker wins, argument by argument: see `markers_of`.
     """
     mistakes: list[str] = []
     chosen: dict[str, Any] = {}
-    for mark in item.iter_markers(marker):
+    for mark in markers_of(item, marker):
         if mark.args:
             mistakes.append(f"takes keyword arguments only, like {example}")
         for name, given in mark.kwargs.items():
@@ -91,9 +97,33 @@ def read_markers(
 
 def _shown(given: object) -> str:
     try:
-        return repr(given)
+        shown = repr(given)
     except Exception:
-        return f"a {type(given).__name__}"
+        shown = f"a {type(given).__name__}"
+    return cut(printable(shown), _MOST_SHOWN)
+
+
+def markers_of(item: pytest.Item, name: str) -> Iterator[pytest.Mark]:
+    """The markers of that name, the nearest first: of a parameter, the function, its class, a base class ...
+
+    Pytest has those of a base class before the class's own, and a parameter's behind the function's.
+    """
+    for node in reversed(item.listchain()):
+        marks = [mark for mark in node.own_markers if mark.name == name]
+        yield from sorted(marks, key=partial(_distance, node))
+
+
+def _distance(node: Any, mark: pytest.Mark) -> int:
+    """How many classes, or a function, stand between a node and what a marker was put on."""
+    if isinstance(node, pytest.Class):
+        for distance, each in enumerate(node.obj.__mro__):
+            own = vars(each).get("pytestmark", ())
+            for known in own if isinstance(own, (list, tuple)) else (own,):
+                if getattr(known, "mark", known) is mark:
+                    return distance
+        return 0
+    callspec = getattr(node, "callspec", None)
+    return int(callspec is None or all(mark is not each for each in callspec.marks))
 
 
 def _in_one_line(error: Exception) -> str:

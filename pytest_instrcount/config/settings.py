@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -43,6 +43,7 @@ from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.ledger import parse_reason
+from pytest_instrcount.gate.store.names import printable
 
 MARKER = "instrcount"
 
@@ -156,12 +157,24 @@ def load_settings(config: pytest.Config) -> Settings:
         ci=config.stash.get(CI, ci_variable(os.environ)),
         allow=_allowed(config, given.mistakes),
     )
-    if runs_natively(config) and settings.active and settings.strict:
-        given.mistakes.append(
-            "--pdb, --trace, --snapshot-update: nothing is measured with them, and CI is set"
-        )
+    if settings.active:
+        given.mistakes += _hindrances(config, settings)
     given.raise_mistakes()
     return settings
+
+
+def _hindrances(config: pytest.Config, settings: Settings) -> Iterator[str]:
+    """What keeps a run from being a gate."""
+    if runs_natively(config) and settings.strict:
+        yield "--pdb, --trace, --snapshot-update: nothing is measured with them, and CI is set"
+    if any(config.getoption(name, False) for name in ("stepwise", "stepwise_skip")):
+        yield (
+            "--stepwise goes on behind tests that have regressed, since they fail when all have run: "
+            "give --last-failed"
+        )
+    folder = settings.baseline_dir
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        yield f"instrcount_baseline_dir: {printable(str(folder))} is no folder"
 
 
 def _verbosity(config: pytest.Config, mistakes: list[str]) -> int:

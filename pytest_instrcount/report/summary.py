@@ -80,7 +80,7 @@ def render_summary(
 def _stored(summary: RunSummary) -> list[str]:
     written = sum(result.written for result in summary.results)
     written += sum(calls.written for calls in summary.traces)
-    unchanged = any(result.verdict is Verdict.unchanged for result in summary.results)
+    unchanged = {result.verdict for result in summary.results} == {Verdict.unchanged}
     why = ": what is unchanged keeps its own" if unchanged and not written else ""
     why = f" to {summary.baselines}" if written and summary.baselines else why
     return [f"instrcount: {several(written, 'baseline')} written{why}", *render_accepted(summary)]
@@ -94,7 +94,7 @@ def _totals(summary: RunSummary) -> list[str]:
     lines = [render_totals(summary)] if summary.results or not summary.traces else []
     is_first = {result.verdict for result in summary.results} == {Verdict.new}
     if is_first and summary.baselines and not summary.updating:
-        lines.append(f"no baseline was found in {printable(summary.baselines)}")
+        lines.append(f"no matching baseline was found in {printable(summary.baselines)}")
     return lines
 
 

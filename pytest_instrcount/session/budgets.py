@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_instrcount.config.given import markers_of
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.gate.budget import (
     Budget,
@@ -39,7 +40,7 @@ SIZE = "size"
 def sizes_to_give(definition: pytest.Function) -> tuple[int, ...]:
     """The sizes for the argument ``size`` of a test with ``scaling``; none if it has them already."""
     found: dict[str, object] = {}
-    for mark in definition.iter_markers("instrcount"):
+    for mark in markers_of(definition, "instrcount"):
         for name, given in mark.kwargs.items():
             if given is not None:
                 found.setdefault(name, given)

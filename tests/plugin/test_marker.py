@@ -62,13 +62,24 @@ def test_values_whose_own_code_raises(project: Project) -> None:
 
         @pytest.mark.instrcount(max_delta=Odd(), isolation=Odd(), scaling=Odd(), sizes=Odd())
         def test_a(): pass
+
+        @pytest.mark.instrcount(max_delta=10**5000, calls=-10**5000, max_ir=10**5000, max_allocs_delta=10**5000)
+        def test_huge(): pass
+
+        @pytest.mark.instrcount(calls="9\\n" * 5000)
+        def test_long(): pass
         """
     )
-    project.run().assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=3)
     result = project.measure()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     for name in ("max_delta", "isolation", "scaling", "sizes"):
         result.stderr.fnmatch_lines([f"test_it.py::test_a: the instrcount marker {name}=a Odd: *"])
+    for name in ("max_delta", "calls", "max_ir", "max_allocs_delta"):
+        result.stderr.fnmatch_lines(
+            [f"test_it.py::test_huge: the instrcount marker {name}=a int: *"]
+        )
+    assert max(map(len, result.stderr.lines)) < 400
 
 
 def test_two_tests_of_one_id(project: Project) -> None:
@@ -136,6 +147,44 @@ def test_the_nearest_marker_wins_argument_by_argument(project: Project) -> None:
     project.measure()
     (order,) = project.valgrind.orders.values()
     assert (order.warmup, order.calls, order.timeout) == (1, 2, 3.0)
+
+
+def test_the_marker_of_a_class_wins_over_that_of_its_base(project: Project) -> None:
+    """And that of a parameter over the function's, though pytest has both the other way round."""
+    project.write(
+        """
+        import pytest
+        limit = lambda text: pytest.mark.instrcount(max_delta=text)
+
+        class Base:
+            pytestmark = limit("5%")
+            def test_a(self): pass
+            @limit("6%")
+            def test_b(self): pass
+
+        class Middle(Base): pass
+
+        @limit("7%")
+        class TestSub(Middle): pass
+
+        @limit("1%")
+        @limit("8%")
+        class TestTwice(Base): pass
+
+        @pytest.mark.parametrize("n", [1, pytest.param(2, marks=limit("9%"))])
+        @limit("10%")
+        def test_c(n): pass
+        """
+    )
+    found = {test["nodeid"][12:]: test["limit"] for test in project.report()["tests"]}
+    assert found == {
+        "TestSub::test_a": "+7 %",
+        "TestSub::test_b": "+6 %",
+        "TestTwice::test_a": "+8 %",
+        "TestTwice::test_b": "+6 %",
+        "test_c[1]": "+10 %",
+        "test_c[2]": "+9 %",
+    }
 
 
 def test_limit_from_the_marker_then_the_option_then_the_ini_then_one_percent(

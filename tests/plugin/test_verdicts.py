@@ -820,12 +820,32 @@ def test_a_call_that_waits_is_measured_once(project: Project) -> None:
     assert "test_b: measured once" not in result.stdout.str()
 
 
+@pytest.mark.parametrize("option", ["--stepwise", "--sw-skip"])
+def test_stepwise_would_leave_out_what_has_regressed(project: Project, option: str) -> None:
+    """It goes on behind the last test that failed, and all of ours fail when all have run."""
+    project.write(TWO_TESTS)
+    project.run(option).assert_outcomes(passed=2)
+    result = project.measure(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["--stepwise goes on behind *: give --last-failed"])
+
+
+def test_a_file_where_baselines_would_be(project: Project) -> None:
+    """Said before anything is measured, once for all tests."""
+    project.write(TWO_TESTS)
+    (project.path / "instrcount_baselines").touch()
+    result = project.update()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["instrcount_baseline_dir: */instrcount_baselines is no folder"])
+    project.run().assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize("args", [(), ("-q",)])
 def test_where_no_baseline_was_found(project: Project, args: tuple[str, ...]) -> None:
     """Said if no test has one, without a header as well; not where one has."""
     project.write(TWO_TESTS)
     project.measure(*args).stdout.fnmatch_lines(
-        ["no baseline was found in instrcount_baselines/cp3*-linux-x86_64"]
+        ["no matching baseline was found in instrcount_baselines/cp3*-linux-x86_64"]
     )
-    project.update("test_it.py::test_a", *args).stdout.no_fnmatch_line("no baseline*")
-    project.measure(*args).stdout.no_fnmatch_line("no baseline*")
+    project.update("test_it.py::test_a", *args).stdout.no_fnmatch_line("no matching*")
+    project.measure(*args).stdout.no_fnmatch_line("no matching*")
