@@ -166,7 +166,10 @@ def load_settings(config: pytest.Config) -> Settings:
 def _hindrances(config: pytest.Config, settings: Settings) -> Iterator[str]:
     """What keeps a run from being a gate."""
     if runs_natively(config) and settings.strict:
-        yield "--pdb, --trace, --snapshot-update: nothing is measured with them, and CI is set"
+        yield (
+            "--pdb, --trace, --snapshot-update: nothing is measured with them, "
+            f"and {settings.ci} is set"
+        )
     if any(config.getoption(name, False) for name in ("stepwise", "stepwise_skip")):
         yield (
             "--stepwise goes on behind tests that have regressed, since they fail when all have run: "

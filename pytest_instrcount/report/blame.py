@@ -188,12 +188,15 @@ def run_by(blame: PythonBlame, delta: PythonDelta) -> list[tuple[PythonDelta, in
         return []
     sign = 1 if delta.self_delta > 0 else -1
     below = {path[-1] for path in blame.new.inclusive if delta.name in path[:-1]}
-    # steps that are run more often are the doing of the loop: what they cost is their own code's
-    most = {each: max(each.own * sign, each.self_delta * sign) for each in blame.functions}
-    found = [each for each in blame.functions if most[each] > 0 and each.name in below]
+
+    def most(each: PythonDelta) -> Fraction:
+        # steps that are run more often are the doing of the loop: what they cost is their own code's
+        return max(each.own * sign, each.self_delta * sign)
+
+    found = [each for each in blame.functions if most(each) > 0 and each.name in below]
     placed = [(each, *place_of(blame.new, each.name)) for each in found]
     mine = [(each, line) for each, path, line in placed if not is_installed(path)]
-    return sorted(mine, key=lambda each: -most[each[0]])[:MOST_CAUSES]
+    return sorted(mine, key=lambda each: -most(each[0]))[:MOST_CAUSES]
 
 
 def shown_name(name: str, line: int) -> str:

@@ -114,8 +114,8 @@ class Gate:
         result = yield
         if exitstatus == 0 and not self._closed and self.settings.strict:
             raise pytest.UsageError(
-                "instrcount: the run was ended before its counts were judged, and CI is set "
-                "[not-judged]\n  fix: let all tests run: pytest --instrcount"
+                "instrcount: the run was ended before its counts were judged, and "
+                f"{self.settings.ci} is set [not-judged]\n  fix: let all tests run: pytest --instrcount"
             )
         return result
 
@@ -261,7 +261,7 @@ class Gate:
     def _check_compared(self) -> None:
         if self.settings.strict:  # an update is no gate
             shard, update = shard_of(self.config), self.reporter.update_command()
-            check_compared(self.findings, self.selection, shard, update)
+            check_compared(self.findings, self.selection, shard, update, self.settings.ci)
 
     def _find_stale(self) -> list[Path]:
         limit = self.settings.max_delta

@@ -149,11 +149,15 @@ def judged_by(failing: list[Result], selection: Selection) -> list[Result]:
 
 
 def check_compared(
-    findings: Findings, selection: Selection, shard: tuple[int, int] | None, update: str
+    findings: Findings,
+    selection: Selection,
+    shard: tuple[int, int] | None,
+    update: str,
+    variable: str,
 ) -> None:
     """Raise pytest.UsageError where a gate in CI would pass on nothing: all of it, not one shard's part.
 
-    ``update``: the command that accepts what this run has measured, or "".
+    ``variable``: that of CI; ``update``: the command that accepts what this run has measured, or "".
     """
     if findings.calls.compared() or findings.rulings.compared() or findings.budgets.results:
         return
@@ -164,7 +168,7 @@ def check_compared(
     if not findings.places:
         fix = "pytest without --instrcount: no test with a marker of it was selected"
     raise pytest.UsageError(
-        "instrcount: this run compared no test with a baseline, and CI is set "
+        f"instrcount: this run compared no test with a baseline, and {variable} is set "
         f"[nothing-compared]\n  fix: {fix}"
     )
 
