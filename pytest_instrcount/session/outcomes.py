@@ -61,7 +61,7 @@ class Outcomes:
             why = "never calls benchmark, so nothing was measured"
             self._findings.note(f"{item.nodeid}: {why}")
             self._findings.leave(item.nodeid, Left(Cause.uncounted, f"it {why}"))
-        elif is_tolerated(reports, item.nodeid, self._findings):
+        elif is_tolerated(reports, item.nodeid, self._findings, updating=chosen.update):
             self._findings.leave(item.nodeid, Left(None))
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
         elif replay.passed(reports) and "ended" not in answer:

@@ -51,14 +51,16 @@ def outcome_of(reports: Sequence[Any]) -> str:
     return "passed" if replay.passed(list(reports)) else "skipped"
 
 
-def is_tolerated(reports: Sequence[Any], nodeid: str, findings: Findings) -> bool:
+def is_tolerated(
+    reports: Sequence[Any], nodeid: str, findings: Findings, *, updating: bool
+) -> bool:
     """True if a test was expected to fail and has passed, and has neither baseline nor budget.
 
-    That is pytest's to report.
+    That is pytest's to report; an update gives it a baseline, and from then on it is compared.
     """
     unexpected = any(report.passed and hasattr(report, "wasxfail") for report in reports)
     held = nodeid in findings.budgets or not isinstance(findings.rulings.baseline(nodeid), Missing)
-    return unexpected and not held
+    return unexpected and not (held or updating)
 
 
 def why_skipped(reports: Sequence[Any]) -> str:

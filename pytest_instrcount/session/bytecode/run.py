@@ -197,7 +197,9 @@ class BytecodeRun:
         reports: list[Any],
     ) -> tuple[str, list[tuple[str, object]]]:
         """The error text for a test without a count, or else its properties for JUnit."""
-        if not replay.passed(reports) or is_tolerated(reports, item.nodeid, self._findings):
+        if not replay.passed(reports) or is_tolerated(
+            reports, item.nodeid, self._findings, updating=chosen.update
+        ):
             self._findings.leave(item.nodeid, Left(None))  # natively: pytest reports it
             return "", []  # a test that failed or was skipped gets no verdict
         benchmark = item.stash.get(BENCHMARK, None)
