@@ -43,7 +43,7 @@ from pytest_instrcount.gate.cause import Cause, parse_causes
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.ledger import parse_reason
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import shown_path
 
 MARKER = "instrcount"
 
@@ -172,12 +172,13 @@ def _hindrances(config: pytest.Config, settings: Settings) -> Iterator[str]:
         )
     if any(config.getoption(name, False) for name in ("stepwise", "stepwise_skip")):
         yield (
-            "--stepwise goes on behind tests that have regressed, since they fail when all have run: "
-            "give --last-failed"
+            "--stepwise goes on behind tests that have regressed, since they fail when all have run; "
+            "fix: pytest --instrcount --last-failed"
         )
     folder = settings.baseline_dir
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        yield f"instrcount_baseline_dir: {printable(str(folder))} is no folder"
+        shown = shown_path(folder)
+        yield f"instrcount_baseline_dir: {shown} is no folder; fix: ls -ld {shown}"
 
 
 def _verbosity(config: pytest.Config, mistakes: list[str]) -> int:

@@ -827,7 +827,9 @@ def test_stepwise_would_leave_out_what_has_regressed(project: Project, option: s
     project.run(option).assert_outcomes(passed=2)
     result = project.measure(option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["--stepwise goes on behind *: give --last-failed"])
+    result.stderr.fnmatch_lines(
+        ["--stepwise goes on behind *; fix: pytest --instrcount --last-failed"]
+    )
 
 
 def test_a_file_where_baselines_would_be(project: Project) -> None:
@@ -836,7 +838,9 @@ def test_a_file_where_baselines_would_be(project: Project) -> None:
     (project.path / "instrcount_baselines").touch()
     result = project.update()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["instrcount_baseline_dir: */instrcount_baselines is no folder"])
+    result.stderr.fnmatch_lines(
+        ["instrcount_baseline_dir: * is no folder; fix: ls -ld /*baselines"]
+    )
     project.run().assert_outcomes(passed=2)
 
 
