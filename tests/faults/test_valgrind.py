@@ -131,7 +131,7 @@ def test_a_valgrind_that_says_another_version(place: Place) -> None:
 
 
 def test_a_valgrind_that_changes_in_the_middle(place: Place) -> None:
-    """A test that has a process of its own gets the new one: it fails, the others are measured."""
+    """A test that has a process of its own gets another one: one of both fails, the other is measured."""
     number = VERSION.removeprefix("valgrind-")
     place.write(
         "test_a.py",
@@ -159,9 +159,11 @@ def test_a_valgrind_that_changes_in_the_middle(place: Place) -> None:
         VALGRIND_LIB={other} exec valgrind "$@"
     """
     done = place.run(wrapper(place, script))
-    assert done.verdict("test_before") == "new", done.output
-    assert done.verdict("test_after") == "failed", done.output
-    assert f"and the run began with {number} [valgrind-changed]" in done.texts["test_after"]
+    # both begin at once, and on a loaded machine either is the first
+    verdicts = {done.verdict(name): name for name in ("test_before", "test_after")}
+    assert verdicts.keys() == {"new", "failed"}, done.output
+    failed = verdicts["failed"]
+    assert f"and the run began with {number} [valgrind-changed]" in done.texts[failed]
     place.assert_nothing_left(tree)
 
 
