@@ -14,6 +14,7 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.rounds import MOST_CALLS
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.foreign import class_name, is_any, mro_of, names_of
 from pytest_instrcount.host.text import cut
 
 #: Columns of a wrong value in a message.
@@ -99,7 +100,7 @@ def _shown(given: object) -> str:
     try:
         shown = repr(given)
     except Exception:
-        shown = f"a {type(given).__name__}"
+        shown = f"a {class_name(given)}"
     return cut(printable(shown), _MOST_SHOWN)
 
 
@@ -116,14 +117,18 @@ def markers_of(item: pytest.Item, name: str) -> Iterator[pytest.Mark]:
 def _distance(node: Any, mark: pytest.Mark) -> int:
     """How many classes, or a function, stand between a node and what a marker was put on."""
     if isinstance(node, pytest.Class):
-        for distance, each in enumerate(node.obj.__mro__):
-            own = vars(each).get("pytestmark", ())
-            for known in own if isinstance(own, (list, tuple)) else (own,):
-                if getattr(known, "mark", known) is mark:
-                    return distance
-        return 0
+        marks = [*map(_own_marks, mro_of(node.obj))]
+        # what a plugin has put on the class itself is in none of them
+        return next((n for n, own in enumerate(marks) if is_any(mark, own)), 0)
     callspec = getattr(node, "callspec", None)
-    return int(callspec is None or all(mark is not each for each in callspec.marks))
+    return int(callspec is None or not is_any(mark, callspec.marks))
+
+
+def _own_marks(kind: type) -> list[Any]:
+    """What a class has itself as ``pytestmark``: markers, as pytest keeps them."""
+    own = names_of(kind).get("pytestmark", ())
+    every = own if isinstance(own, (list, tuple)) else (own,)
+    return [getattr(each, "mark", each) for each in every]
 
 
 def _in_one_line(error: Exception) -> str:

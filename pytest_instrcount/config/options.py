@@ -34,9 +34,6 @@ MARKER_LINE = (
     'max_ratio=("test_other", 0.5), scaling="n log n".'
 )
 
-#: That which is set decides, the first of several; Jenkins and Azure Pipelines set no ``CI``.
-CI_VARIABLES = ("CI", "BUILD_NUMBER", "TF_BUILD")
-
 TRACE_MARKER_LINE = (
     "trace_profile(tracer='python', c_calls=False, phases=('call',), max_delta=None, ignore=None, "
     "max_calls=None, max_memory_delta=None): trace the calls of this test's body; under "
@@ -44,6 +41,9 @@ TRACE_MARKER_LINE = (
     "than "
     'max_calls={"module:function": 3}.'
 )
+
+#: That which is set decides, the first of several; Jenkins and Azure Pipelines set no ``CI``.
+CI_VARIABLES = ("CI", "BUILD_NUMBER", "TF_BUILD")
 
 
 def ci_variable(environ: Mapping[str, str]) -> str:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from pytest_instrcount.gate.limit import LARGEST
 from pytest_instrcount.gate.scaling import Growth, parse_growth, parse_sizes
 
 _CEILING = re.compile(r"(?P<number>[0-9][0-9_,]{0,30})\s*(?:ir)?", re.ASCII | re.IGNORECASE)
 _SHARE = re.compile(r"(?P<number>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?P<percent>%)?", re.ASCII)
 _WRITE_CEILING = 'write instructions per call, a whole number like 20_000 or "20000ir"'
-_LARGEST_CEILING = 10**30
 _WRITE_RATIO = 'write the id of a test and a share of its count, like ("test_other", 0.5)'
 
 
@@ -48,7 +48,7 @@ def parse_ceiling(given: object) -> int:
     if isinstance(given, str):
         match = _CEILING.fullmatch(given.strip())
         given = int(re.sub("[_,]", "", match["number"])) if match else None
-    if type(given) is not int or not 1 <= given <= _LARGEST_CEILING:
+    if type(given) is not int or not 1 <= given <= LARGEST:
         raise ValueError(_WRITE_CEILING)
     return given
 

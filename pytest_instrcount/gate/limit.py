@@ -11,7 +11,8 @@ from pytest_instrcount.errors import InstrcountError
 # Longer text is no limit that a person means, and 1e999999999 would fill the memory as a Fraction.
 _LONGEST_TEXT = 120
 _LARGEST_EXPONENT = 30
-_LARGEST = 10**_LARGEST_EXPONENT
+#: A larger whole number is no limit that a person means.
+LARGEST = 10**_LARGEST_EXPONENT
 _AMOUNT = re.compile(
     r"(?P<sign>[+-]?)\s*(?P<number>(?:[0-9][0-9_,]*(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?)"
     r"\s*(?P<unit>%|ir)?",
@@ -130,7 +131,7 @@ def parse_count_limit(value: object) -> Limit:
     """
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT and value.strip().isdecimal():
         value = int(value.strip())
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST:
         return Limit(None, value)
     try:
         limit = parse_limit(value)

@@ -42,9 +42,9 @@ def defined(kind: type, name: str) -> Any:
     return next((names_of(each)[name] for each in mro_of(kind) if name in names_of(each)), None)
 
 
-def is_any(kind: type, kinds: Iterable[type]) -> bool:
-    """Whether a class is one of some; ``in`` would ask its metaclass."""
-    return any(kind is each for each in kinds)
+def is_any(value: object, values: Iterable[object]) -> bool:
+    """Whether an object is one of some; ``in`` would ask its class."""
+    return any(value is each for each in values)
 
 
 def origin_of(kind: type) -> tuple[str, str]:

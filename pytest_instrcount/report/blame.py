@@ -76,9 +76,10 @@ def _against(
     told = sum((each.self_delta for each in named), Fraction(0))
     if abs(told) > abs(blame.change) * _MORE_THAN_ALL:
         against = blame.causes(grew=not grew)
-        for each in sorted(against, key=lambda each: -abs(each.self_delta))[:1]:
-            name = shown_name(each.name, place_of(blame.new, each.name)[1])
-            yield cut_right(f"  {_size(blame, each, agrees=True)}  {name}, against it", width)
+        most = max(against, key=lambda each: abs(each.self_delta), default=None)
+        if most is not None:
+            name = shown_name(most.name, place_of(blame.new, most.name)[1])
+            yield cut_right(f"  {_size(blame, most, agrees=True)}  {name}, against it", width)
 
 
 def _cause_lines(
@@ -123,8 +124,8 @@ def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bo
     shown = False
     for most in called(blame, delta, sign)[:MOST_CAUSES]:
         callee = printable(split_name(most.name)[0])
-        sites = call_sites(path, split_name(delta.name)[0], line, callee) if path else []
-        sites = sites if most.after else []
+        here = path, split_name(delta.name)[0], line
+        sites = call_sites(*here, callee) if path and most.after else []
         lines += _call_lines(most, delta.name, sites, width, source=not shown)
         shown = shown or bool(sites)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
