@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -24,6 +23,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from outside_ci import outside_ci
 
 HERE = Path(__file__).parent.parent
 
@@ -114,12 +115,11 @@ def measure(python: Path, source: Path, args: tuple[str, ...]) -> tuple[dict[str
     # not ``python -m pytest``: that would import the source, which is not compiled
     pytest = python.with_name("pytest")
     command = [pytest, "--instrcount-only", f"--instrcount-report=json:{report}"]
-    variables = {name: value for name, value in os.environ.items() if name != "CI"}
     start = time.monotonic()
     done = subprocess.run(
         [*map(str, command), *args, "--color=no"],
         cwd=source,
-        env=variables,
+        env=outside_ci(),
         capture_output=True,
         text=True,
         check=False,

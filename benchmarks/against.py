@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -29,6 +28,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from outside_ci import outside_ci
 
 from pytest_instrcount import Timer
 
@@ -183,7 +184,7 @@ def compare(project: Project, limit: str) -> tuple[list[dict[str, Any]], float]:
     done = subprocess.run(
         command,
         cwd=project.top / project.folder,
-        env={name: value for name, value in os.environ.items() if name != "CI"},
+        env=outside_ci(),
         capture_output=True,
         text=True,
         check=False,

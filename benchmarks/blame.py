@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import os
 import re
 import shutil
 import statistics
@@ -32,6 +31,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from outside_ci import outside_ci
+
 HERE = Path(__file__).parent
 #: The least share of right names, from a version of Python on.
 RIGHT = {(3, 10): 0.85, (3, 12): 0.95}
@@ -40,15 +41,13 @@ FEWEST = 40
 #: Growth that a regression should have; one of another size is marked.
 SIZES = (0.01, 0.20)
 
-#: Variables of a terminal or a CI machine that would change what a run does.
-_UNWANTED = ("CI", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
 _HEAD = re.compile(r"by (Python|C) function.* share of the change")
 _SHARE = re.compile(r"  ? ?(\d+) %  ")
 
 
 def run(command: list[str], folder: Path, allowed: tuple[int, ...] = (0,)) -> str:
     """Run a command; what it prints. Ends the benchmark where it fails."""
-    environment = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+    environment = outside_ci("PYTHONDONTWRITEBYTECODE")
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from outside_ci import outside_ci
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -21,11 +22,10 @@ def copy_examples() -> Path:
 
 def run(folder: Path, *args: str) -> None:
     """Run ``python -m`` in a folder, as if not in CI; what fails is shown, and ends this process."""
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
     done = subprocess.run(
         [sys.executable, "-m", *args],
         cwd=folder,
-        env=environment,
+        env=outside_ci(),
         capture_output=True,
         text=True,
         check=False,

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adopt import PROJECTS, prepare
+from outside_ci import outside_ci
 from processes import adopt_orphans
 
 WORK = Path(__file__).parent / "cost_workloads.py"
@@ -56,9 +57,7 @@ class Seconds(NamedTuple):
 def run(folder: Path, command: list[str], **variables: str) -> Seconds:
     """Run a command that has to work."""
     # Byte code is kept, as users have it: compiling under Valgrind would be most of what is timed.
-    without = ("CI", "PYTHONDONTWRITEBYTECODE")
-    environment = {name: value for name, value in os.environ.items() if name not in without}
-    environment |= variables
+    environment = outside_ci("PYTHONDONTWRITEBYTECODE") | variables
     start, before = time.perf_counter(), os.times()
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False

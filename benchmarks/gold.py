@@ -20,7 +20,6 @@ import difflib
 import hashlib
 import importlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from copied_examples import EXAMPLES
+from outside_ci import outside_ci
 
 ROOT = EXAMPLES.parent
 SLOWED = "counts[letter] += 1  #", "counts[letter] += len(letter)  #"
@@ -66,11 +66,10 @@ COMMANDS = (
 
 def python(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """Run this interpreter in a folder, as if not in CI and not in a terminal."""
-    kept = {name: each for name, each in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
     return subprocess.run(
         [sys.executable, *args],
         cwd=folder,
-        env=kept | {"COLUMNS": "80", "REPLAY_BY_TEST": "1"},
+        env=outside_ci() | {"COLUMNS": "80", "REPLAY_BY_TEST": "1"},
         capture_output=True,
         text=True,
         check=False,

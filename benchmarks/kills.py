@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from outside_ci import outside_ci
 from processes import KINDS, adopt_orphans, children
 
 FILES = 4
@@ -71,13 +72,11 @@ class Project:
 
     def start(self, *args: str, kill_at: int = 0) -> subprocess.Popen[str]:
         """A run of pytest; it is killed at the n-th file that it puts into its place."""
-        unwanted = ("CI", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
-        kept = {name: value for name, value in os.environ.items() if name not in unwanted}
         more = ["-p", "killer"] if kill_at else []
         return subprocess.Popen(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, *args],
             cwd=self.folder,
-            env=kept
+            env=outside_ci("PYTHONDONTWRITEBYTECODE")
             | {"TMPDIR": str(self.temporary), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
             | {"PYTEST_PLUGINS": "pytest_instrcount.plugin", "KILL_AT": str(kill_at)},
             stdout=subprocess.PIPE,

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from outside_ci import outside_ci
 from tabulate import tabulate
 
 TESTS = """
@@ -116,7 +117,7 @@ class Checkout:
         return subprocess.Popen(
             [sys.executable, *words, f"--instrcount-report=json:{report}"],
             cwd=self.folder,
-            env={key: value for key, value in os.environ.items() if key != "CI"},
+            env=outside_ci(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from copied_examples import EXAMPLES, copy_examples
+from outside_ci import outside_ci
 from tabulate import tabulate
 
 PLUGINS = (
@@ -64,11 +64,10 @@ class Environment:
 
     def call(self, *args: str, codes: Sequence[int] = (0,)) -> str:
         """Run the environment's Python, outside CI; what fails is shown, and ends this process."""
-        kept = {name: text for name, text in os.environ.items() if name not in ("CI", "PYTHONPATH")}
         done = subprocess.run(
             [self.python, *args],
             cwd=self.examples,
-            env=kept,
+            env=outside_ci("PYTHONPATH"),
             capture_output=True,
             text=True,
             check=False,

@@ -32,6 +32,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from outside_ci import outside_ci
 from processes import KINDS, Watch, adopt_orphans
 from scale_suite import write_suite
 
@@ -59,9 +60,7 @@ class Point:
 
 def environment() -> dict[str, str]:
     """As a user has it."""
-    left_out = ("CI", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
-    kept = {name: value for name, value in os.environ.items() if name not in left_out}
-    return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return outside_ci("PYTHONDONTWRITEBYTECODE") | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def command(how: str, record: Path, used: Path, *args: str) -> list[str]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+from outside_ci import outside_ci
 from scaling_workloads import WORKLOADS, Workload
 
 from pytest_instrcount.gate.scaling import CLASSES, expected_ratio, find_growth, parse_growth
@@ -58,7 +58,7 @@ def run_suite(folder: Path, only: str) -> tuple[dict[str, int], str]:
     done = subprocess.run(
         [*command, f"--instrcount-report=json:{report}"],
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if name != "CI"},
+        env=outside_ci(),
         capture_output=True,
         text=True,
         check=False,

@@ -12,12 +12,13 @@ or if a changed test has more than ten lines. `benchmarks/sizes.py` prints the b
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from outside_ci import outside_ci
 
 BASE, LAST = "8eb20ac", "693bb24"
 DOCUMENTS = ("benchmarking/samples", "tests/test_port/fixtures")
@@ -43,9 +44,8 @@ LARGEST = 10.0
 
 def run(project: Path, *command: str) -> str:
     """What a command prints; an error ends all."""
-    variables = {name: text for name, text in os.environ.items() if name != "CI"}
     done = subprocess.run(
-        command, cwd=project, env=variables, capture_output=True, text=True, check=False
+        command, cwd=project, env=outside_ci(), capture_output=True, text=True, check=False
     )
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")

@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from outside_ci import outside_ci
 from processes import KINDS, Watch, adopt_orphans, children
 from scale_suite import write_suite
 
@@ -48,9 +49,8 @@ LEFT = ("orphans", "temp files", "files", "/dev/shm")
 
 def environment(temporary: Path) -> dict[str, str]:
     """As a user has it, with a folder for temporary files of its own."""
-    left_out = ("CI", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
-    kept = {name: value for name, value in os.environ.items() if name not in left_out}
-    return kept | {"TMPDIR": str(temporary), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    own = {"TMPDIR": str(temporary), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return outside_ci("PYTHONDONTWRITEBYTECODE") | own
 
 
 def measure(project: Path, temporary: Path, how: str) -> Watch:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -34,13 +33,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from outside_ci import outside_ci
 from truth_judgement import Counts, Judged, Truth, judge, print_table, truth_of
 from truth_workloads import Case, planted, write_side
 
 _RECORDED = Path(__file__).parent / "layouts_recorded.py"
 _PYTEST = ("--instrcount", "-q", "-p", "no:cacheprovider", "--instrcount-blame=off")
-#: Variables of a terminal or a CI machine that would change what a run does.
-_UNWANTED = ("CI", "PYTEST_ADDOPTS")
 #: Profiles are kept of the layouts up to this one.
 KEPT = 12
 
@@ -66,7 +64,7 @@ class Bench:
         done = subprocess.run(
             [sys.executable, str(_RECORDED), str(record), *ends, *_PYTEST, *args],
             cwd=self._folder,
-            env={name: value for name, value in os.environ.items() if name not in _UNWANTED},
+            env=outside_ci(),
             stdout=subprocess.PIPE,
             text=True,
             check=False,

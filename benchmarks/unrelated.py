@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import pickle
 import random
 import shutil
@@ -15,13 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from outside_ci import outside_ci
+
 from pytest_instrcount.counts.measurement import Measurement
 
 WORKLOADS = Path(__file__).parent / "noise_workloads"
 _RECORDED = Path(__file__).parent / "recorded.py"
-
-#: Variables of a terminal or a CI machine that would change what a run does.
-_UNWANTED = ("CI", "PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Project:
         command = [sys.executable, str(_RECORDED), str(record), "--instrcount", "-q"]
         command += ["-p", "no:cacheprovider", f"--instrcount-report=json:{report}"]
         command += ["--instrcount-max-delta=0.1%", *self.args, *args]
-        environment = {name: value for name, value in os.environ.items() if name not in _UNWANTED}
+        environment = outside_ci("PYTHONDONTWRITEBYTECODE")
         done = subprocess.run(
             command,
             cwd=self.folder,

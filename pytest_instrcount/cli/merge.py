@@ -14,6 +14,7 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
+from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import (
     Place,
     StoredFile,
@@ -22,6 +23,7 @@ from pytest_instrcount.gate.store.folder import (
     shard_files,
 )
 from pytest_instrcount.gate.store.names import file_error, printable, shown_path
+from pytest_instrcount.gate.store.parts import summary_of
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several
@@ -58,6 +60,19 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
     return _merge_reports(out, inputs, policy)
 
 
+def _keep_outside(out: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an OUT inside an input, which would be no folder of baselines from then on."""
+    for folder in inputs:
+        there = Path(os.path.realpath(folder))
+        if there in Path(os.path.realpath(out)).parents:
+            raise InstrcountError(
+                "merge-write",
+                f"{shown_path(out)} is inside {shown_path(folder)}, where only its own baselines belong",
+                f"python -m pytest_instrcount merge --into {shown_path(there)}-merged "
+                + " ".join(map(shown_path, inputs)),
+            )
+
+
 def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
     reports = [(path, load_report(path)) for path in inputs]
     report = join_reports(reports)
@@ -90,6 +105,7 @@ class _Input:
 
 def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
     read = _read(inputs)
+    _keep_outside(out, inputs)
     chosen = _choose(read)
     contents = {place: file.content for place, file in chosen.items()}
     contents |= _denoised_again(read, chosen)
@@ -97,7 +113,7 @@ def _merge_folders(out: Path, inputs: Sequence[Path]) -> list[str]:
     if os.path.lexists(out):
         there = {file.place: file for file in read_folder(out)}
         for place in contents.keys() & there.keys():
-            if contents[place] != there[place].content:
+            if not _holds(there[place].content, contents[place]):
                 raise conflict(there[place].path, chosen[place].path, chosen[place].nodeid)
     added = {place: content for place, content in contents.items() if place not in there}
     add_baselines(out, added)
@@ -133,14 +149,23 @@ def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:
             if before is None:
                 found[file.place] = each, file
                 continue
-            if file.content == before[1].content:
+            if _holds(before[1].content, file.content):
                 continue
             was, now = before[0].has_measured(before[1]), each.has_measured(file)
+            if _holds(file.content, before[1].content):
+                was, now = False, True
             if was is now:
                 raise conflict(before[1].path, file.path, file.nodeid)
             if now:
                 found[file.place] = each, file
     return {place: file for place, (_, file) in found.items()}
+
+
+def _holds(one: Baseline | CallTable, other: Baseline | CallTable) -> bool:
+    """True if one says all that the other does: it is equal, or the other only lost its profile."""
+    if not isinstance(one, Baseline) or not isinstance(other, Baseline) or one.lost:
+        return one == other
+    return other == (summary_of(one) if other.lost else one)
 
 
 def _denoised_again(

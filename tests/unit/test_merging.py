@@ -259,6 +259,28 @@ def test_a_profile_that_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture
     assert said[1:] == [f"1 baseline with a missing or damaged profile, like {NODEID}: only totals"]
 
 
+@pytest.mark.parametrize("inputs", ["lost whole", "whole lost"])
+def test_a_profile_that_one_input_lost(inputs: str, tmp_path: Path) -> None:
+    """The other has it: that is no conflict, whichever comes first, and in OUT, too."""
+    folder(tmp_path / "whole")
+    (profile,) = folder(tmp_path / "lost").parent.glob("*.profile.gz")
+    profile.unlink()
+    out, sources = str(tmp_path / "out"), [str(tmp_path / each) for each in inputs.split()]
+    assert main(["merge", "--into", out, *sources]) == 0
+    written = everything(tmp_path / "out")
+    assert len([path for path in written if path.endswith(".profile.gz")]) == 1
+    assert main(["merge", "--into", out, str(tmp_path / "lost")]) == 0
+    assert everything(tmp_path / "out") == written
+
+
+def test_into_a_folder_of_an_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would hold what belongs elsewhere: no command would read it from then on."""
+    folder(tmp_path / "in")
+    before = everything(tmp_path)
+    assert refused(capsys, "--into", tmp_path / "in/out", tmp_path / "in") == "merge-write"
+    assert everything(tmp_path) == before
+
+
 def test_nothing_there_is_lost(tmp_path: Path) -> None:
     """OUT is added to: baselines of other tests, and what is none, stay."""
     folder(tmp_path / "in")

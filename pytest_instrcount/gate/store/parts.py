@@ -75,6 +75,11 @@ def parts_of(baseline: Baseline, path: Path) -> dict[Path, bytes]:
     }
 
 
+def summary_of(baseline: Baseline) -> Baseline:
+    """What is read of a baseline whose profile is not there."""
+    return without_profile(baseline, _digest(render_baseline(baseline).encode()))
+
+
 def join_parts(text: str, path: Path, nodeid: str = "") -> Baseline:
     """The baseline with this text of its summary, and with its profile if that is there.
 
