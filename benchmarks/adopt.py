@@ -29,7 +29,16 @@ from outside_ci import outside_ci
 HERE = Path(__file__).parent.parent
 
 #: What the projects of aio-libs name in their pytest.ini and import in their tests.
-AIO_LIBS = ("pytest-cov", "pytest-xdist", "covdefaults", "objgraph", "hypothesis", "psutil", "idna", "Cython")
+AIO_LIBS = (
+    "pytest-cov",
+    "pytest-xdist",
+    "covdefaults",
+    "objgraph",
+    "hypothesis",
+    "psutil",
+    "idna",
+    "Cython",
+)
 PLUGINS = ("pytest-benchmark", "pytest-codspeed")
 
 

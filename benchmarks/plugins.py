@@ -32,6 +32,7 @@ PLUGINS = (
     "pytest-cov",
     "pytest-timeout",
     "pytest-rerunfailures",
+    "pytest-rerunfailures+pytest-xdist",
     "pytest-mock",
     "pytest-asyncio",
     "anyio",
@@ -135,7 +136,9 @@ def row_of(
 def main() -> int:
     """Check with each plugin, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("plugins", nargs="*", metavar="PLUGIN", help="default: eleven of them")
+    parser.add_argument(
+        "plugins", nargs="*", metavar="PLUGIN", help="default: twelve; A+B: both at once"
+    )
     parser.add_argument("-k", metavar="EXPRESSION", help="these tests of the examples alone")
     chosen = parser.parse_args()
     selected = ["-k", chosen.k] if chosen.k else []
@@ -153,11 +156,11 @@ def compare(environment: Environment, plugins: Sequence[str], selected: Sequence
     rows, fine = [row_of("none", before, before, said)[0]], True
     known = environment.installed()
     for plugin in plugins:
-        environment.pip("install", plugin)
+        together = plugin.split("+")
+        environment.pip("install", *together)
         now = environment.installed()
         changed = [name for name in known if now.get(name) != known[name]]
-        names = environment.entries(plugin)
-        without = [f"-pno:{name}" for name in names]
+        without = [f"-pno:{name}" for each in together for name in environment.entries(each)]
         for args in ([], without) if without else ([],):
             after, said = environment.check(*selected, *args)
             row, good = row_of(" ".join([plugin, *args]), before, after, said)

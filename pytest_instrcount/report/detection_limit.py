@@ -44,7 +44,7 @@ def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
     ()
     """
     return _line(
-        "not deterministic, though within the limit",
+        "not deterministic, by less than the limit",
         [
             f"{short_name(result.nodeid)} ({result.unsteady[0]})"
             for result in results

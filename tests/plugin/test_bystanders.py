@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.bystanders import say_first_run
+from pytest_instrcount.callgrind.inside.bystanders import say_first_run, start_no_server
 
 #: Each does something around every test.
 PLUGIN = """
@@ -99,6 +99,15 @@ def test_a_fixture_that_a_hook_has_put_in(pytester: pytest.Pytester) -> None:
 """
     )
     assert said_of(pytester, PLAIN, conftest=hook) == "renewed"
+
+
+def test_no_server_for_workers() -> None:
+    """Beside pytest-xdist pytest-rerunfailures starts one: its thread gave each test its own process."""
+    plugin = SimpleNamespace(HAS_PYTEST_HANDLECRASHITEM=True)
+    for found in (plugin, None):
+        plugins = SimpleNamespace(getplugin={"rerunfailures": found}.get)
+        start_no_server(SimpleNamespace(pluginmanager=plugins))  # type: ignore[arg-type]
+    assert not plugin.HAS_PYTEST_HANDLECRASHITEM
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -38,6 +38,13 @@ _PHASE_HOOKS = (
 )
 
 
+def start_no_server(config: pytest.Config) -> None:
+    """Have pytest-rerunfailures wait for no workers of pytest-xdist: beside its thread no test is forked."""
+    plugin: Any = config.pluginmanager.getplugin("rerunfailures")
+    if plugin is not None:
+        plugin.HAS_PYTEST_HANDLECRASHITEM = False
+
+
 def say_first_run(config: pytest.Config) -> None:
     """Have tests say what pytest-rerunfailures says in a first run, by a protocol that does not run inside."""
     if config.pluginmanager.hasplugin("rerunfailures"):

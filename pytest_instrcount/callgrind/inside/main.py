@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
-from pytest_instrcount.callgrind.inside.bystanders import say_first_run
+from pytest_instrcount.callgrind.inside.bystanders import say_first_run, start_no_server
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
@@ -84,6 +84,7 @@ def main(plan: Mapping[str, Any], loader: Any) -> None:
     )
     config.stash[INSIDE] = True
     config.pluginmanager.register(Zygote(config, line, plan, loader), "instrcount-zygote")
+    start_no_server(config)
     status = config.hook.pytest_cmdline_main(config=config)
     # Only a session that could not be started comes back.
     unready: Unready = {"kind": "unready", "why": f"pytest ended with {status!r}"}
