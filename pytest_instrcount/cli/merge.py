@@ -62,9 +62,10 @@ def merge(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str],
 
 def _keep_outside(out: Path, inputs: Sequence[Path]) -> None:
     """Refuse an OUT inside an input, which would be no folder of baselines from then on."""
+    above = Path(os.path.realpath(out)).parents
     for folder in inputs:
         there = Path(os.path.realpath(folder))
-        if there in Path(os.path.realpath(out)).parents:
+        if there in above:
             raise InstrcountError(
                 "merge-write",
                 f"{shown_path(out)} is inside {shown_path(folder)}, where only its own baselines belong",
@@ -151,13 +152,13 @@ def _choose(read: Sequence[_Input]) -> dict[Place, StoredFile]:
                 continue
             if _holds(before[1].content, file.content):
                 continue
-            was, now = before[0].has_measured(before[1]), each.has_measured(file)
-            if _holds(file.content, before[1].content):
-                was, now = False, True
-            if was is now:
-                raise conflict(before[1].path, file.path, file.nodeid)
-            if now:
-                found[file.place] = each, file
+            if not _holds(file.content, before[1].content):
+                was, now = before[0].has_measured(before[1]), each.has_measured(file)
+                if was is now:
+                    raise conflict(before[1].path, file.path, file.nodeid)
+                if was:
+                    continue
+            found[file.place] = each, file
     return {place: file for place, (_, file) in found.items()}
 
 
