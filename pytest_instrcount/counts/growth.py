@@ -115,9 +115,12 @@ def _mean(values: Sequence[Fraction]) -> Fraction:
 
 
 def _beyond(before: Sequence[Fraction], now: Sequence[Fraction], margin: Fraction) -> Fraction:
-    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0."""
+    """The difference of the means, where the ranges lie apart by more than ``margin``; else 0.
+
+    Layouts that the old side lacks are for the range: what noise costs in them is not known of that side.
+    """
     if min(now) - max(before) > margin or min(before) - max(now) > margin:
-        return _mean(now) - _mean(before)
+        return _mean(now[: len(before)]) - _mean(before)
     return Fraction(0)
 
 

@@ -58,6 +58,11 @@ def change(old: Denoised, *now: Profile) -> Fraction:
         pytest.param((profile(4000),), Fraction(3985, 2), id="beyond: all of it, from the mean"),
         pytest.param((profile(200),), Fraction(-3615, 2), id="beyond, below"),
         pytest.param((profile(4000), profile(2010)), 0, id="layouts that do not agree"),
+        pytest.param(
+            (*map(profile, (4000, 3990, 4030, 4010)), profile(5000)),
+            2000,
+            id="beyond, in one layout more than the old side has",
+        ),
         pytest.param((profile(work=90_011),), 11, id="outside of noise"),
         pytest.param((profile(work=90_010),), 0, id="below 0.01 %, and few"),
         pytest.param((profile(work=90_500), profile(work=89_500)), 0, id="up and down"),
