@@ -54,18 +54,21 @@ ROOT_CHILD = "0" * 8
 #: second is the longest in which a test can have sockets of multiprocessing (107 bytes, with
 #: ``/00000001/pymp-xxxxxxxx/listener-xxxxxxxx``).
 _SHORT, _LONG, _STEP = 48, 66, 32
+#: The number of its parts is a multiple of this.
+_PARTS = 6
 
 
 def temporary_folder(scratch: str) -> str:
-    """The folder for temporary files in that of a run: how long TMPDIR is does not show in its length.
+    """The folder for temporary files in that of a run: TMPDIR shows neither in its length nor in its depth.
 
-    >>> temporary_folder("/tmp/run"), len(temporary_folder("/var/tmp/run"))
-    ('/tmp/run/tmp------------------------------------', 48)
+    >>> temporary_folder("/tmp/run"), temporary_folder("/var/tmp/run")
+    ('/tmp/run/tmp/-/-/-------------------------------', '/var/tmp/run/tmp/-/-----------------------------')
     """
     own = len(os.fsencode(scratch)) + 1
-    needed = own + len("tmp")
+    name = "tmp" + "/-" * (_PARTS - 1 - scratch.count("/") % _PARTS)
+    needed = own + len(name)
     size = _SHORT if needed <= _SHORT else _LONG + max(0, -(-(needed - _LONG) // _STEP)) * _STEP
-    return os.path.join(scratch, "tmp".ljust(size - own, "-"))
+    return os.path.join(scratch, name.ljust(size - own, "-"))
 
 
 def child_environment(

@@ -27,8 +27,8 @@ _LAST_MOMENT_SECONDS = 10.0
 
 
 def folders_in(path: Path) -> tuple[str, str]:
-    """The names that the folder of a run contains from the start."""
-    return "dumps", os.path.basename(temporary_folder(str(path)))
+    """The folders that the folder of a run contains from the start."""
+    return "dumps", os.path.relpath(temporary_folder(str(path)), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def restore(scratch: Scratch) -> Scratch:
         os.close(scratch.lock)
         scratch = Scratch(scratch.path, lock)
     for name in folders_in(scratch.path):
-        (scratch.path / name).mkdir(mode=0o700, exist_ok=True)
+        (scratch.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     return scratch
 
 
@@ -174,7 +174,7 @@ def lock_folder(path: Path, folders: Sequence[str] = ()) -> int | None:
         if _is_ours(path, lock):
             _empty(path, lock)
             for name in folders:
-                (path / name).mkdir(mode=0o700)
+                (path / name).mkdir(mode=0o700, parents=True)
             return lock
     except BlockingIOError:
         pass

@@ -59,7 +59,7 @@ def test_folders() -> None:
     """PATH begins with the interpreter's folder; temporary files belong to the run."""
     found = made({"PATH": "/home/me/bin", "TMPDIR": "/mine"})
     assert found["PATH"] == "/opt/py/bin:/usr/local/bin:/usr/bin:/bin"
-    assert found["TMPDIR"].rstrip("-") == "/tmp/scratch/tmp"
+    assert found["TMPDIR"].rstrip("/-") == "/tmp/scratch/tmp"
     assert len(found["TMPDIR"]) == 48
 
 

@@ -50,7 +50,7 @@ def test_private_with_its_folders() -> None:
     """Nobody else may look in."""
     taken = take_scratch()
     assert stat.S_IMODE(taken.path.stat().st_mode) == 0o700
-    assert sorted(os.listdir(taken.path)) == sorted(folders_in(taken.path))
+    assert all(taken.path.joinpath(name).is_dir() for name in folders_in(taken.path))
     give_up(taken)
 
 
@@ -80,7 +80,7 @@ def test_who_takes_the_name_at_once_keeps_its_folder(monkeypatch: pytest.MonkeyP
     give_up(mine)
     (other,) = others
     assert other.path == mine.path
-    assert sorted(os.listdir(other.path)) == sorted(folders_in(other.path))
+    assert all(other.path.joinpath(name).is_dir() for name in folders_in(other.path))
     give_up(other)
 
 
@@ -191,12 +191,18 @@ def test_all_names_are_taken(parent: Path, monkeypatch: pytest.MonkeyPatch) -> N
         give_up(each)
 
 
-@pytest.mark.parametrize("parent", ["/tmp", "/var/tmp", "/t", "/home/me/tmp"])
-def test_one_length_of_temporary_folders(parent: str) -> None:
-    """A test with tmp_path finds paths of one length, however long TMPDIR is."""
+@pytest.mark.parametrize("parent", ["", "/tmp", "/var/tmp", "/t", "/home/me/tmp", "/home/me/my/tmp"])
+def test_one_length_and_depth_of_temporary_folders(parent: str) -> None:
+    """A test with tmp_path finds paths of one length and depth, whatever TMPDIR is."""
     found = temporary_folder(f"{parent}/instrcount-0000001000-000")
-    assert len(found) == 48
+    assert (len(found), found.count("/")) == (48, 6)
     assert found.startswith(f"{parent}/instrcount-0000001000-000/tmp")
+
+
+def test_steps_of_depth() -> None:
+    """A deeper TMPDIR makes it as deep again."""
+    made = [temporary_folder(f"{'/d' * depth}/instrcount") for depth in range(12)]
+    assert [path.count("/") for path in made] == [6] * 5 + [12] * 6 + [18]
 
 
 def test_steps_of_length() -> None:
