@@ -33,6 +33,9 @@ ALLOWABLE = tuple(cause.value for cause in Cause if cause is not Cause.environme
 #: Among what to do; a run that was started with options that matter says it with those.
 PRUNE = "pytest --instrcount-prune"
 
+#: What that command mends.
+PRUNABLE = frozenset((Cause.gone, Cause.unmarked))
+
 #: First line of a failure, and what to do.
 MEANINGS: dict[Cause, tuple[str, str]] = {
     Cause.gone: (

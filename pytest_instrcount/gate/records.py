@@ -220,6 +220,8 @@ class RunSummary:
     notes: tuple[str, ...] = ()
     #: the command that accepts the counts of this run
     update_command: str = ""
+    #: the command that deletes baselines without tests
+    prune_command: str = ""
     #: whether this run stores baselines
     updating: bool = False
     #: why it does; "" if nobody said

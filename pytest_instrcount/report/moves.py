@@ -10,6 +10,7 @@ from pytest_instrcount.gate.compare import Difference
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.text import several
+from pytest_instrcount.report.main_cause import shared_cause
 from pytest_instrcount.report.words import percent
 
 _FEWEST = 5
@@ -22,7 +23,8 @@ _MOST_REASONS = 3
 def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
     """The note to print if all tests, five or more, moved by nearly the same factor; else empty.
 
-    Tests without a delta (new, incomparable, failed, stale) are not counted.
+    Tests without a delta (new, incomparable, failed, stale) are not counted. Nor is it a question where
+    one Python function explains most of each test that is explained.
 
     >>> moved_together([])
     ()
@@ -32,11 +34,16 @@ def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
     if len(deltas) < _FEWEST or not all(deltas):
         return ()
     median = (deltas[(len(deltas) - 1) // 2] + deltas[len(deltas) // 2]) / 2
-    if deltas[-1] - deltas[0] > _SPREAD * abs(median):
+    if deltas[-1] - deltas[0] > _SPREAD * abs(median) or _have_one_cause(compared):
         return ()
     note = f"all {len(deltas)} tests moved by {percent(median)}: environment change?"
     changed = sorted({change for result in compared for change in result.packages_changed})
     return (note, *changed_packages(changed))
+
+
+def _have_one_cause(results: Sequence[TestResult]) -> bool:
+    explained = {shared_cause(result) for result in results if result.python is not None}
+    return len(explained) == 1 and explained != {()}
 
 
 def other_environments(results: Sequence[TestResult]) -> tuple[str, ...]:

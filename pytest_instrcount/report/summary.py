@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from pytest_instrcount.gate.cause import PRUNABLE
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
@@ -72,8 +73,14 @@ def render_summary(
         lines += _stored(summary)
     for note in run_notes(summary):
         lines += wrapped(note, width)
-    if summary.can_accept:
-        lines.append(accept_line(summary.update_command))
+    return lines + _what_to_type(summary)
+
+
+def _what_to_type(summary: RunSummary) -> list[str]:
+    """The commands to type next."""
+    lines = [accept_line(summary.update_command)] if summary.can_accept else []
+    if summary.prune_command and any(each.cause in PRUNABLE for each in summary.results):
+        lines.append(f"  delete stale baselines: {printable(summary.prune_command)}")
     return lines
 
 

@@ -25,12 +25,15 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.host.text import duration, several
+from pytest_instrcount.report.words import cut_left
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.progress import Pulse
 
 #: The version of the Valgrind that made a dump is in its first lines.
 _CREATOR = re.compile(rb"^creator: callgrind-([!-~]+)$", re.MULTILINE)
 _HEADER_BYTES = 4096
+#: Columns for a test that is awaited, in a line of 80.
+_ROOM = 45
 
 
 def order_for(
@@ -262,4 +265,4 @@ class Heartbeat:
 
     def __call__(self) -> None:
         done = f"{self._done:,} of {self._total:,} done, " if self._total else ""
-        self._pulse(f"{done}waiting for {self._nodeid}")
+        self._pulse(f"{done}waiting for {cut_left(self._nodeid, _ROOM - len(done))}")

@@ -56,8 +56,8 @@ def plan_measured(
 
 def _why_not(item: pytest.Item) -> str:
     inherits = all(mark.name != MARKER for mark in item.own_markers)
-    which = ": mark these, not all of the file" if inherits else ""
-    return f"only Python test functions can be measured{which}"
+    which = "these, not all of the file" if inherits else "only what is a pytest.Function"
+    return f"only Python test functions can be measured: mark {which}"
 
 
 def _case_of(item: pytest.Item) -> object:

@@ -101,6 +101,7 @@ class Reporter:
                 extra_info=findings.extra_info,
                 notes=tuple(findings.notes),
                 update_command=self.update_command(),
+                prune_command=self._prune_command(),
                 updating=self.settings.update,
                 reason=self.settings.reason,
                 title=self.config.rootpath.name,
@@ -120,6 +121,11 @@ class Reporter:
         if result.verdict is Verdict.stale:
             return commands.prune()
         return ALLOW_MORE if self.settings.against else commands.accept(result.nodeid)
+
+    def _prune_command(self) -> str:
+        """The command that deletes stale baselines; "" where none are read, and where this run does."""
+        pruning = self.settings.prune or self.settings.against
+        return "" if pruning else Commands(self.config).prune()
 
     def update_command(self) -> str:
         """The command that accepts what this run has measured; "" where nothing is stored."""

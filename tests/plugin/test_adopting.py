@@ -291,7 +291,7 @@ def test_two_uses(project: Project) -> None:
     )
     result = project.measure()
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["*test_a used it first for len at test_it.py:1, and now for len*"])
+    result.stdout.fnmatch_lines(["*test_a used it first for len at test_it.py:1, and there again*"])
 
 
 @pytest.mark.parametrize(

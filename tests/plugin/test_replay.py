@@ -186,6 +186,17 @@ def test_waiting_is_said_now_and_then(project: Project, monkeypatch: pytest.Monk
     monkeypatch.undo()
 
 
+def test_waiting_is_said_in_80_columns(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long id its end."""
+    name = f"test_{'long_' * 20}name"
+    project.write(f"import pytest\n@pytest.mark.instrcount\ndef {name}(): pass\n")
+    monkeypatch.setattr("pytest_instrcount.session.progress._PULSE_SECONDS", 0.0)
+    lines = [line for line in project.update().outlines if "waiting for" in line]
+    assert lines
+    assert all("_name (" in line and len(line) <= 80 for line in lines)
+    monkeypatch.undo()
+
+
 def test_progress_of_what_pytest_does_not_show(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -473,6 +473,15 @@ def test_the_prune_that_is_advised_has_the_options_of_the_run(
     assert suite.measure(*ELSEWHERE, ".").ret == pytest.ExitCode.OK
 
 
+@pytest.mark.parametrize(("text", "is_said"), [(GONE, True), (UNMARKED, True), (SKIPPED, False)])
+def test_the_prune_is_advised_outside_ci(suite: Project, text: str, is_said: bool) -> None:
+    """Where it would help, and not by the run that does it."""
+    suite.write(text)
+    line = "  delete stale baselines: pytest --instrcount-prune"
+    assert any(each.startswith(line) for each in suite.measure().outlines) is is_said
+    assert line not in suite.measure("--instrcount-prune").stdout.str()
+
+
 def test_the_mend_of_a_damaged_baseline_has_the_options_of_the_run(
     suite: Project, in_ci: Callable[[], None]
 ) -> None:

@@ -137,6 +137,18 @@ def test_second_use(first: str, second: str) -> None:
     assert "and now for len" in text
 
 
+def test_used_again_at_the_same_place() -> None:
+    """In a loop, or under @given, there are no two tests to make."""
+    fixture = InstrCount(NODEID, None)
+
+    def use() -> None:
+        fixture(len, "")
+
+    use()
+    with pytest.raises(RuntimeError, match="and there again: count one function that does all"):
+        use()
+
+
 def test_what_cannot_be_called() -> None:
     """A value in the place of a function does not use the fixture up."""
     fixture = InstrCount(NODEID, None)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Row
+from pytest_instrcount.counts.python.blame import find_blame
+from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import FunctionDelta, compare
 from pytest_instrcount.gate.gate import Verdict, judge
@@ -626,6 +628,16 @@ def test_moved_together(percents: list[str], note: str | None) -> None:
     assert moved_together(moved(*percents)) == expected
     if note:
         assert render_summary(summary(*moved(*percents)), 0).count(note) == 1
+
+
+def test_one_function_is_no_environment() -> None:
+    """Where it explains most of each test that is explained, there is nothing to ask."""
+    old = CallTree("trampolines", 1, {("f",): Row(100, 1)})
+    blame = find_blame(old, CallTree("trampolines", 1, {("f",): Row(110, 1)}))
+    results = moved(*["10"] * 5)
+    assert moved_together(results)
+    explained = [dataclasses.replace(each, python=blame) for each in results[:3]]
+    assert moved_together([*explained, *results]) == ()
 
 
 def test_tests_without_delta_do_not_count() -> None:
