@@ -191,7 +191,9 @@ def test_all_names_are_taken(parent: Path, monkeypatch: pytest.MonkeyPatch) -> N
         give_up(each)
 
 
-@pytest.mark.parametrize("parent", ["", "/tmp", "/var/tmp", "/t", "/home/me/tmp", "/home/me/my/tmp"])
+@pytest.mark.parametrize(
+    "parent", ["", "/tmp", "/var/tmp", "/t", "/home/me/tmp", "/home/me/my/tmp"]
+)
 def test_one_length_and_depth_of_temporary_folders(parent: str) -> None:
     """A test with tmp_path finds paths of one length and depth, whatever TMPDIR is."""
     found = temporary_folder(f"{parent}/instrcount-0000001000-000")
