@@ -82,20 +82,24 @@ class OutputGuard:
 
     def __init__(self, outputs: Iterable[Path | None]) -> None:
         self._outputs = [path for path in outputs if path is not None]
+        self._collected: set[Path] = set()
         #: why nothing is to be written; "" if all may be
         self.refused = ""
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
+        """Note a file, also where none of its tests is selected."""
+        if isinstance(collector, pytest.File):
+            self._collected.add(collector.path)
+
+    def pytest_collection_finish(self) -> None:
         """Raise pytest.UsageError before the first test."""
-        if self._outputs:
-            self._check({item.path for item in session.items})
+        self._check(self._collected)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Iterable[str]) -> None:
         """Under pytest-xdist the workers collect, and this process writes."""
-        if self._outputs:
-            root = node.config.rootpath
-            self._check({root / nodeid.partition("::")[0] for nodeid in ids})
+        root = node.config.rootpath
+        self._check({root / nodeid.partition("::")[0] for nodeid in ids})
 
     def _check(self, collected: Collection[Path]) -> None:
         for path in self._outputs:

@@ -37,8 +37,11 @@ class SetProfile(Recorder):
         self._stopped = False
         self._starter: int | None = threading.get_ident()
         self._threads_before = threading.getprofile()
+        self._of_threads = threading.local()
+        self._dropped_in_a_thread = False
         self._first = threading.get_ident(), self._hook(sys._getframe())
-        threading.setprofile(self._adopt)
+        self._adopts = self._adopt
+        threading.setprofile(self._adopts)
         if sys.version_info >= (3, 12):
             # what threading's function does, without a frame of threading
             sys._setprofileallthreads(self._adopt)  # type: ignore[attr-defined]
@@ -46,7 +49,7 @@ class SetProfile(Recorder):
         self._starter = None
 
     def _switch_off(self) -> None:
-        # of other threads it cannot be known
+        # of threads that go on it cannot be known
         found = sys.getprofile()
         if threading.get_ident() == self._first[0] and found is not self._first[1]:
             # what raises in it is taken away by Python itself, a RecursionError as well
@@ -55,6 +58,10 @@ class SetProfile(Recorder):
                 self.lost = describe(found)
         self._end()
         sys.setprofile(None)
+        if threading.getprofile() is not self._adopts:
+            self.lost = self.lost or "threading.setprofile()"
+        if self._dropped_in_a_thread:
+            self.lost = self.lost or "a RecursionError, sys.setprofile() or a profiler in a thread"
         if sys.version_info >= (3, 12):
             threading.setprofile_all_threads(None)
         threading.setprofile(self._threads_before)
@@ -69,11 +76,17 @@ class SetProfile(Recorder):
         caller = frame.f_back if event == "call" else frame
         hook = self._hook(caller)
         self._set_hook(hook)
+        self._of_threads.end = _End(self._note_end)
         if caller is not None and caller.f_code in BOOTSTRAPS:
             hook(caller, "call", None)
         # the exit of a call that began before
         if event not in ("c_return", "c_exception"):
             hook(frame, event, argument)
+
+    def _note_end(self, hook: object) -> None:
+        """A thread ends, and has this hook."""
+        if not self._stopped and sys.getprofile() is not hook:
+            self._dropped_in_a_thread = True
 
     def _end(self) -> None:
         """Threads that outlive the trace take their hooks away."""
@@ -149,6 +162,16 @@ class SetProfile(Recorder):
         if options.has_text:
             told = telling_hook(hook, objs, arguments=options.arguments, returns=options.returns)
         return self._filter.of_hook(told, find) if self._filter.is_used else told
+
+
+class _End:
+    """Kept by a thread: it is deleted within it when it ends, and tells then which hook was there before."""
+
+    def __init__(self, tell: Callable[[object], None]) -> None:
+        self._tell, self._hook = tell, sys.getprofile()
+
+    def __del__(self) -> None:
+        self._tell(self._hook)
 
 
 class _Instructions:

@@ -155,6 +155,20 @@ def test_what_a_run_reads_is_not_written_over(project: Project, option: str, nam
     assert after == before
 
 
+@pytest.mark.parametrize("selected", [("-k", "nothing"), ("--instrcount-only",)])
+def test_a_file_without_selected_tests_is_not_written_over(
+    project: Project, selected: tuple[str, ...]
+) -> None:
+    """It was collected all the same."""
+    project.write(TWO_TESTS)
+    data = project.path / "data.txt"
+    data.write_text(">>> 1\n1\n")
+    report = "--instrcount-report=json:data.txt"
+    result = project.measure("--doctest-glob=data.txt", report, *selected)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert data.read_text() == ">>> 1\n1\n"
+
+
 @pytest.mark.parametrize("what", ["bundle", "keep", "csv", "json"])
 def test_links_and_devices_stay(project: Project, what: str) -> None:
     """Every output follows a link, and writes to what is no file."""

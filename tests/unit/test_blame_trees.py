@@ -4,12 +4,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from types import CodeType
 
 import pytest
 
-from pytest_instrcount.callgrind.inside.trampolines import noting_codes
+from pytest_instrcount.callgrind.inside.noting import noting_codes
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
 from pytest_instrcount.counts.python.tree import CallTree, Path
@@ -155,6 +156,31 @@ assert A(1) < A(2) == A(1).double() and B(3).x == 3
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+notes = pytest.mark.skipif(sys.version_info >= (3, 12), reason="all code has trampolines")
+
+
+@notes
+def test_code_that_a_waiting_thread_runs_is_noted() -> None:
+    """In one that was started before; afterwards nothing of it is noted any more."""
+
+    def work() -> None:
+        pass
+
+    def later() -> None:
+        pass
+
+    found: dict[int, CodeType] = {}
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        with noting_codes(found):
+            pool.submit(work).result()
+        pool.submit(later).result()
+        assert pool.submit(sys.getprofile).result() is None
+    assert work.__code__ in found.values()
+    assert later.__code__ not in found.values()
+
+
+@notes
 def test_code_that_a_thread_runs_is_noted() -> None:
     """In one that is started meanwhile; what others had set for threads is there again."""
 

@@ -12,6 +12,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -483,6 +484,10 @@ def drops_by_setprofile() -> None:
     leaf()
 
 
+def takes_over_in_a_thread() -> None:
+    in_a_thread(takes_over)
+
+
 def takes_over() -> None:
     sys.setprofile(lambda frame, event, argument: None)
     leaf()
@@ -519,6 +524,41 @@ def test_a_hook_that_is_gone_at_the_end(body: Callable[[], None], mode: Any) -> 
     assert sys.getprofile() is None
     _, columns = trace_call(TraceOptions(backend="setprofile"), leaf)
     assert len(columns)
+
+
+def in_a_thread(body: Callable[[], None]) -> None:
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+
+
+def drops_for_threads() -> None:
+    threading.setprofile(None)
+    in_a_thread(leaf)
+
+
+@pytest.mark.parametrize(
+    "body", [partial(in_a_thread, drops_by_cprofile), drops_for_threads, takes_over_in_a_thread]
+)
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring is in all threads")
+@each_mode
+def test_a_hook_that_is_gone_in_a_thread(body: Callable[[], None], mode: Any) -> None:
+    """It has ended by then, and its calls are missing; or those of threads that start later are."""
+    tracer = Tracer(TraceOptions(mode=mode, backend="setprofile"))
+    tracer.start()
+    body()
+    with pytest.raises(InstrcountError, match="calls are missing") as caught:
+        tracer.stop()
+    assert caught.value.slug == "tracer-lost"
+    assert sys.getprofile() is threading.getprofile() is None
+
+
+@each_mode
+def test_a_hook_that_stays_in_a_thread(mode: Any) -> None:
+    """Its last moment is no call of anybody's."""
+    tree = trace(lambda: in_a_thread(leaf), mode=mode, backend="setprofile", c_calls=True)
+    assert tree.calls("*.leaf") == 1
+    assert tree.calls("*__del__") == tree.calls("*_note_end") == tree.calls("*getprofile*") == 0
 
 
 @pytest.mark.parametrize("body", [drops_by_recursion, drops_by_setprofile])

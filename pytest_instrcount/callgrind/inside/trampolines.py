@@ -16,12 +16,11 @@ import os
 import platform
 import struct
 import sys
-import threading
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import CodeType, FunctionType
 from typing import Any
 
+from pytest_instrcount.callgrind.inside.noting import noting_codes
 from pytest_instrcount.callgrind.perf_map import NAMES, PERF_MAP
 from pytest_instrcount.host.foreign import flags_of, is_of_python, names_of
 
@@ -201,24 +200,6 @@ class EvaluatorTrampolines:
 def make_trampolines(folder: str) -> PerfTrampolines | EvaluatorTrampolines:
     """The trampolines that this interpreter has; our own maps are written into ``folder``."""
     return PerfTrampolines() if sys.version_info >= (3, 12) else EvaluatorTrampolines(folder)
-
-
-@contextlib.contextmanager
-def noting_codes(found: dict[int, CodeType]) -> Iterator[None]:
-    """While it lasts, the code objects that run are put into ``found``, in the order of their first call."""
-
-    def note(frame: Any, event: str, _: object) -> None:
-        if event == "call":
-            found.setdefault(id(frame.f_code), frame.f_code)
-
-    before = threading.getprofile()
-    sys.setprofile(note)
-    threading.setprofile(note)  # those that are started meanwhile
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(before)
 
 
 def _words(code: CodeType) -> tuple[int, ...]:
