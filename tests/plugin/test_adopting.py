@@ -281,6 +281,20 @@ def test_test_cases(project: Project) -> None:
     assert set(project.verdicts()) == {"test_a"}
 
 
+def test_times_that_are_compared_are_said(project: Project) -> None:
+    """What is asserted of them passes, whatever they are; of a test that compares none, nothing is said."""
+    project.write(
+        """
+        def test_slow(benchmark): benchmark(len, ""); assert benchmark.stats["mean"] < 1
+        def test_plain(benchmark): benchmark(len, "")
+        """
+    )
+    said = "compares times, which are not measured: what it asserts of them passes:"
+    lines = project.measure().outlines
+    assert lines[lines.index(said) + 1] == "  test_it.py::test_slow"
+    assert "  test_it.py::test_plain" not in lines
+
+
 def test_two_uses(project: Project) -> None:
     """The second is refused, as by the plugins; so is one through the other fixture."""
     project.write(

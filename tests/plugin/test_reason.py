@@ -124,3 +124,24 @@ def test_settings_that_are_wrong(suite: Project, args: tuple[str, ...], said: st
     result = suite.run(*args)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])
+
+
+def test_the_age_is_said_by_a_check(suite: Project) -> None:
+    """Not by the update: what it stores is new."""
+
+    def commit(subject: str) -> None:
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgSign=false")
+        for words in (
+            ("init", "-q"),
+            ("add", "."),
+            (*who, "commit", "-qm", subject, "--allow-empty"),
+        ):
+            subprocess.run(["git", *words], cwd=suite.path, check=True)
+
+    suite.update()
+    commit("baselines")
+    said = "the baselines were last changed 1 commit ago ("
+    assert said not in suite.measure().stdout.str()
+    commit("something else")
+    assert said in suite.measure().stdout.str()
+    assert said not in suite.update().stdout.str()
