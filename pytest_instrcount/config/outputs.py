@@ -80,8 +80,8 @@ def why_refused(path: Path, read: Collection[Path], baseline_dir: Path | None = 
 class OutputGuard:
     """The plugin object that keeps collected files of any kind from being written over."""
 
-    def __init__(self, outputs: Iterable[Path | None]) -> None:
-        self._outputs = [path for path in outputs if path is not None]
+    def __init__(self, outputs: Collection[Path]) -> None:
+        self._outputs = outputs
         self._collected: set[Path] = set()
         #: why nothing is to be written; "" if all may be
         self.refused = ""
@@ -91,9 +91,9 @@ class OutputGuard:
         if isinstance(collector, pytest.File):
             self._collected.add(collector.path)
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Raise pytest.UsageError before the first test."""
-        self._check(self._collected)
+        self._check(self._collected.union(item.path for item in session.items))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Iterable[str]) -> None:

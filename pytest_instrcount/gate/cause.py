@@ -33,9 +33,6 @@ ALLOWABLE = tuple(cause.value for cause in Cause if cause is not Cause.environme
 #: Among what to do; a run that was started with options that matter says it with those.
 PRUNE = "pytest --instrcount-prune"
 
-#: What that command mends.
-PRUNABLE = frozenset((Cause.gone, Cause.unmarked))
-
 #: First line of a failure, and what to do.
 MEANINGS: dict[Cause, tuple[str, str]] = {
     Cause.gone: (
@@ -59,6 +56,9 @@ MEANINGS: dict[Cause, tuple[str, str]] = {
         "have it counted, or: delete its baseline",
     ),
 }
+
+#: What that command mends.
+PRUNABLE = frozenset(cause for cause, (_, fix) in MEANINGS.items() if PRUNE in fix)
 
 
 def cause_of(differences: Iterable[tuple[str, str, str]]) -> Cause:

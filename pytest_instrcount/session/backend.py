@@ -67,8 +67,9 @@ def _check_parts(config: pytest.Config) -> None:
 
 def _prepare_writing(config: pytest.Config, settings: Settings) -> None:
     """Guard what is written to, and finish an update that was killed."""
-    files = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
-    config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
+    named = (*(path for _, path in settings.reports), settings.bundle, settings.timings_csv)
+    if files := [path for path in named if path is not None]:
+        config.pluginmanager.register(OutputGuard(files), "instrcount-outputs")
     with as_usage_errors():
         mend(settings.baseline_dir)
 

@@ -156,10 +156,12 @@ assert A(1) < A(2) == A(1).double() and B(3).x == 3
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-notes = pytest.mark.skipif(sys.version_info >= (3, 12), reason="all code has trampolines")
+only_before_3_12 = pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="CPython gives all code trampolines, none is noted"
+)
 
 
-@notes
+@only_before_3_12
 def test_code_that_a_waiting_thread_runs_is_noted() -> None:
     """In one that was started before; afterwards nothing of it is noted any more."""
 
@@ -180,7 +182,7 @@ def test_code_that_a_waiting_thread_runs_is_noted() -> None:
     assert later.__code__ not in found.values()
 
 
-@notes
+@only_before_3_12
 def test_code_that_a_thread_runs_is_noted() -> None:
     """In one that is started meanwhile; what others had set for threads is there again."""
 

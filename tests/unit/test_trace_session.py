@@ -484,10 +484,6 @@ def drops_by_setprofile() -> None:
     leaf()
 
 
-def takes_over_in_a_thread() -> None:
-    in_a_thread(takes_over)
-
-
 def takes_over() -> None:
     sys.setprofile(lambda frame, event, argument: None)
     leaf()
@@ -538,7 +534,12 @@ def drops_for_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [partial(in_a_thread, drops_by_cprofile), drops_for_threads, takes_over_in_a_thread]
+    "body",
+    [
+        partial(in_a_thread, drops_by_cprofile),
+        partial(in_a_thread, takes_over),
+        drops_for_threads,
+    ],
 )
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="sys.monitoring is in all threads")
 @each_mode

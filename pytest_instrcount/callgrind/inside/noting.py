@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-# Py_tracefunc, and PyTrace_CALL.
+# Py_tracefunc.
 _PROFILE_FUNCTION = ctypes.PYFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_int, ctypes.c_void_p
 )
-_CALL = 0
+# A call, as Python and as C names it (PyTrace_CALL).
+_CALLS = ("call", 0)
 
 
 @contextlib.contextmanager
@@ -24,13 +25,12 @@ def noting_codes(found: dict[int, CodeType]) -> Iterator[None]:
     In all threads: one that is waiting for work, as a pool's, was started before.
     """
 
-    def note(frame: Any, event: str, _: object) -> None:
-        if event == "call":
+    def note(frame: Any, event: str | int, _: object) -> None:
+        if event in _CALLS:
             found.setdefault(id(frame.f_code), frame.f_code)
 
-    def note_elsewhere(_: object, frame: Any, event: int, __: object) -> int:
-        if event == _CALL:
-            found.setdefault(id(frame.f_code), frame.f_code)
+    def note_elsewhere(_: object, frame: Any, event: int, argument: object) -> int:
+        note(frame, event, argument)
         return 0
 
     before = threading.getprofile()
