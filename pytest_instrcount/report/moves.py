@@ -24,7 +24,7 @@ def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
     """The note to print if all tests, five or more, moved by nearly the same factor; else empty.
 
     Tests without a delta (new, incomparable, failed, stale) are not counted. Nor is it a question where
-    one Python function explains most of each test that is explained.
+    five or more are explained, and one Python function explains most of each.
 
     >>> moved_together([])
     ()
@@ -42,8 +42,8 @@ def moved_together(results: Sequence[TestResult]) -> tuple[str, ...]:
 
 
 def _have_one_cause(results: Sequence[TestResult]) -> bool:
-    explained = {shared_cause(result) for result in results if result.python is not None}
-    return len(explained) == 1 and explained != {()}
+    causes = [shared_cause(result) for result in results if result.python is not None]
+    return len(causes) >= _FEWEST and causes[0] != () and len(set(causes)) == 1
 
 
 def other_environments(results: Sequence[TestResult]) -> tuple[str, ...]:

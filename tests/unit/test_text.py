@@ -631,13 +631,14 @@ def test_moved_together(percents: list[str], note: str | None) -> None:
 
 
 def test_one_function_is_no_environment() -> None:
-    """Where it explains most of each test that is explained, there is nothing to ask."""
+    """Where it explains most of five tests or more, there is nothing to ask; few do not answer for all."""
     old = CallTree("trampolines", 1, {("f",): Row(100, 1)})
     blame = find_blame(old, CallTree("trampolines", 1, {("f",): Row(110, 1)}))
     results = moved(*["10"] * 5)
     assert moved_together(results)
-    explained = [dataclasses.replace(each, python=blame) for each in results[:3]]
+    explained = [dataclasses.replace(each, python=blame) for each in results]
     assert moved_together([*explained, *results]) == ()
+    assert moved_together([*explained[:4], *results])
 
 
 def test_tests_without_delta_do_not_count() -> None:
