@@ -17,8 +17,8 @@ Counts = dict[str, int]
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty project, outside CI."""
     monkeypatch.delenv("CI", raising=False)
-    # a plugin of the tests of coroutines, which take it back
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio")
+    # the plugins of the tests of coroutines, which take them back: anyio's imports half of what a start does
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio -pno:anyio")
     pytester.makeini("[pytest]\n")
     return pytester
 

@@ -103,7 +103,7 @@ class Place:
         """
         kept = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
         ours = {"TMPDIR": str(self.temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-        ours["PYTEST_ADDOPTS"] = "-pno:asyncio"
+        ours["PYTEST_ADDOPTS"] = "-pno:asyncio -pno:anyio"
         return {**kept, **ours, **more}
 
     def command(self, *args: str) -> list[str]:

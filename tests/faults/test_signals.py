@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,7 @@ def test_pytest_is_stopped(place: Place) -> None:
         "test_a.py",
         """
         import pytest
-        @pytest.mark.instrcount(timeout=8)
+        @pytest.mark.instrcount(timeout=15)
         @pytest.mark.parametrize("number", range(12))
         def test_prints(number): print("x" * 100_000)
         """,
@@ -119,6 +120,7 @@ def test_pytest_is_stopped(place: Place) -> None:
     run.send_signal(signal.SIGSTOP)
     # all are counted meanwhile
     wait_for(lambda: is_idle(place), place.processes, 300)
+    time.sleep(15)
     run.send_signal(signal.SIGCONT)
     done = place.end(run)
     assert done.code == 0, done.output
