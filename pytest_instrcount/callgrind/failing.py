@@ -13,7 +13,8 @@ _FRAME = re.compile(r'File "([^"]+)", line \d+')
 
 #: What Python, the loader and Valgrind say. Who says it in the end is a matter of where the memory ended.
 _OUT_OF_MEMORY = re.compile(
-    r"MemoryError|out of memory|cannot allocate memory|failed to map segment|Valgrind cannot continue",
+    r"MemoryError|error return without exception set|out of memory|cannot allocate memory|"
+    r"failed to map segment|Valgrind cannot continue",
     re.IGNORECASE,
 )
 _LIMITS = ("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")

@@ -253,9 +253,9 @@ def test_killed_zygotes_are_replaced(project: pytest.Pytester, slow_run: Any) ->
     [
         *[
             (f"ulimit -v {size};", f"is given {size * 1.024e-3:.0f} MB of memory (ulimit -v)")
-            for size in (100_000, 120_000, 130_000, 140_000)
+            for size in (80_000, 100_000, 110_000, 120_000)
         ],
-        ("ulimit -d 125000;", "is given 128 MB of memory (ulimit -d)"),
+        ("ulimit -d 100000;", "is given 102 MB of memory (ulimit -d)"),
         ("PATH=/nowhere;", "no 'valgrind'"),
     ],
 )
