@@ -13,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
 
+#: PYTEST_ADDOPTS without the plugins of coroutines, whose tests take them back. pytest-asyncio has a fixture
+#: for each test, with which what repeats is a process of its own; importing anyio's is half of a start.
+WITHOUT_COROUTINES = "-pno:asyncio -pno:anyio"
+
 # No clock decides: on a loaded machine the making of examples is slow, too. In CI always the same ones.
 settings.register_profile(
     "project",

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WITHOUT_COROUTINES
+
 Counts = dict[str, int]
 
 
@@ -17,8 +19,7 @@ Counts = dict[str, int]
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty project, outside CI."""
     monkeypatch.delenv("CI", raising=False)
-    # the plugins of the tests of coroutines, which take them back: anyio's imports half of what a start does
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio -pno:anyio")
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_COROUTINES)
     pytester.makeini("[pytest]\n")
     return pytester
 

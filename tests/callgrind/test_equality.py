@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WITHOUT_COROUTINES
+
 pytestmark = pytest.mark.valgrind
 
 SUITE = """
@@ -77,7 +79,7 @@ def test_counts_do_not_depend_on_the_run(
         metadata.mkdir()
         metadata.joinpath("METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
     metadata.joinpath("entry_points.txt").write_text("[pytest11]\nleft_out = nowhere\n")
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:asyncio -pno:anyio -pno:left_out")
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"{WITHOUT_COROUTINES} -pno:left_out")
     for args in (
         ("-vv", "-s", "--setup-show"),
         tuple(reversed(counts)),

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WITHOUT_COROUTINES
+
 #: A run that lasts longer hangs; one that works takes a fifth on a machine with nothing to spare.
 LIMIT_SECONDS = 600
 
@@ -97,13 +99,10 @@ class Place:
         self.path.joinpath(name).write_text(textwrap.dedent(text), encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
-        """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice.
-
-        pytest-asyncio has a fixture for each test, with which what repeats is a process of its own.
-        """
+        """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice."""
         kept = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
         ours = {"TMPDIR": str(self.temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-        ours["PYTEST_ADDOPTS"] = "-pno:asyncio -pno:anyio"
+        ours["PYTEST_ADDOPTS"] = WITHOUT_COROUTINES
         return {**kept, **ours, **more}
 
     def command(self, *args: str) -> list[str]:

@@ -14,6 +14,9 @@ from tests.faults.conftest import Place, wait_for
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
+#: What a test may take; enough beside a loaded machine.
+LIMIT = 15
+
 #: Three tests, and one of no plugin's that says when they have been counted.
 TESTS = """
 import time, pytest
@@ -106,9 +109,9 @@ def test_pytest_is_stopped(place: Place) -> None:
     """Ctrl-Z for longer than a test may take, with more results than a socket holds: none is late."""
     place.write(
         "test_a.py",
-        """
+        f"""
         import pytest
-        @pytest.mark.instrcount(timeout=15)
+        @pytest.mark.instrcount(timeout={LIMIT})
         @pytest.mark.parametrize("number", range(12))
         def test_prints(number): print("x" * 100_000)
         """,
@@ -120,7 +123,7 @@ def test_pytest_is_stopped(place: Place) -> None:
     run.send_signal(signal.SIGSTOP)
     # all are counted meanwhile
     wait_for(lambda: is_idle(place), place.processes, 300)
-    time.sleep(15)
+    time.sleep(LIMIT)
     run.send_signal(signal.SIGCONT)
     done = place.end(run)
     assert done.code == 0, done.output
@@ -137,7 +140,7 @@ def is_idle(place: Place) -> bool:
 
 def test_all_is_stopped(place: Place) -> None:
     """A container is paused for longer than a test may take: nothing was late."""
-    place.write("test_a.py", TESTS.replace("instrcount\n", "instrcount(timeout=8)\n"))
+    place.write("test_a.py", TESTS.replace("instrcount\n", f"instrcount(timeout={LIMIT})\n"))
     tree = place.tree()
     run = place.start()
     read_until(run, "test_good[1]")
@@ -147,7 +150,7 @@ def test_all_is_stopped(place: Place) -> None:
     for pid in (supervisor, *others):
         os.kill(pid, signal.SIGSTOP)
     try:
-        run.wait(12)
+        run.wait(LIMIT + 4)
         raise AssertionError("it has gone on")
     except subprocess.TimeoutExpired:
         pass
