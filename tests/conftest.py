@@ -16,6 +16,8 @@ pytest_plugins = ["pytester"]
 #: PYTEST_ADDOPTS without the plugins of coroutines, whose tests take them back. pytest-asyncio has a fixture
 #: for each test, with which what repeats is a process of its own; importing anyio's is half of a start.
 WITHOUT_COROUTINES = "-pno:asyncio -pno:anyio"
+#: and without Hypothesis's, which imports all of Hypothesis at the end of each run
+FEW_PLUGINS = f"{WITHOUT_COROUTINES} -pno:hypothesispytest"
 
 # No clock decides: on a loaded machine the making of examples is slow, too. In CI always the same ones.
 settings.register_profile(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import WITHOUT_COROUTINES
+from tests.conftest import FEW_PLUGINS
 
 Counts = dict[str, int]
 
@@ -19,7 +19,7 @@ Counts = dict[str, int]
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """An empty project, outside CI."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_COROUTINES)
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEW_PLUGINS)
     pytester.makeini("[pytest]\n")
     return pytester
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.blocks import Block, blocks
-from tests.conftest import WITHOUT_COROUTINES
+from tests.conftest import FEW_PLUGINS
 
 pytestmark = pytest.mark.valgrind
 
@@ -31,7 +31,7 @@ def shape(line: str) -> str:
 def test_the_tutorial(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Typed as it stands: each command does what is said, and prints the lines that are shown."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_COROUTINES)
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEW_PLUGINS)
     slug, test, change = (block.text for block in blocks("tutorial"))
     Path("slug.py").write_text(slug)
     Path("test_slug.py").write_text(test)
@@ -52,7 +52,7 @@ def test_the_tutorial(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 def test_the_readme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """One function of the examples is slowed down as examples/run does it, and the failure is the one shown."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_COROUTINES)
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEW_PLUGINS)
     script = (ROOT / "examples/run").read_text()
     shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
     steps = re.findall(r"^== (.*)", shown, re.MULTILINE)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import WITHOUT_COROUTINES
+from tests.conftest import FEW_PLUGINS
 
 #: A run that lasts longer hangs; one that works takes a fifth on a machine with nothing to spare.
 LIMIT_SECONDS = 600
@@ -102,7 +102,7 @@ class Place:
         """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice."""
         kept = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
         ours = {"TMPDIR": str(self.temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-        ours["PYTEST_ADDOPTS"] = WITHOUT_COROUTINES
+        ours["PYTEST_ADDOPTS"] = FEW_PLUGINS
         return {**kept, **ours, **more}
 
     def command(self, *args: str) -> list[str]:

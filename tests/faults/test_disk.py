@@ -21,6 +21,9 @@ import pytest
 def test_good(number): assert sum(range(100 + number))
 """
 
+#: What only an update with trees does is no matter here.
+UPDATE = ("--instrcount-update-baseline", "--instrcount-blame=off")
+
 CAN_MOUNT = not subprocess.run(
     ["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False
 ).returncode
@@ -118,7 +121,7 @@ def test_baselines_that_cannot_be_written(place: Place, state: str) -> None:
     """None is stored, the report does not say that one is, and no temp file stays."""
     place.write("test_a.py", TESTS)
     folder = place.path / "instrcount_baselines"
-    done = run_with_mount(place, folder, state, "--instrcount-update-baseline")
+    done = run_with_mount(place, folder, state, *UPDATE)
     assert done.code == 4, done.output
     assert "[baseline-write]" in done.output
     assert "fix: ls -ld" in done.output
@@ -127,32 +130,32 @@ def test_baselines_that_cannot_be_written(place: Place, state: str) -> None:
     assert not any(test["written"] for test in done.tests.values() if "written" in test)
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o400])
-def test_baselines_that_cannot_be_read(place: Place, mode: int) -> None:
+def test_baselines_that_cannot_be_read(place: Place) -> None:
     """Nor looked for: each test says so, and doctor; the run goes on to its end."""
     place.write("test_a.py", TESTS)
-    place.run("--instrcount-update-baseline")
+    place.run(*UPDATE)
     folder = place.path / "instrcount_baselines"
     # the rights of root are more than the mode of a folder
     powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-    try:
-        folder.chmod(mode)
-        done = run_in_shell(place, 'exec "$@"', "test_a.py", before=powerless)
-        doctor = subprocess.run(
-            [*powerless, sys.executable, "-m", "pytest_instrcount", "doctor"],
-            cwd=place.path,
-            env=place.environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    finally:
-        folder.chmod(0o755)
-    assert done.code == 1, done.output
-    assert done.output.count("[baseline-unreadable]") >= 3
-    assert "INTERNALERROR" not in done.output
-    assert doctor.returncode == 1
-    assert "[baseline-unreadable]" in doctor.stdout
+    for mode in (0o000, 0o400):
+        try:
+            folder.chmod(mode)
+            done = run_in_shell(place, 'exec "$@"', "test_a.py", before=powerless)
+            doctor = subprocess.run(
+                [*powerless, sys.executable, "-m", "pytest_instrcount", "doctor"],
+                cwd=place.path,
+                env=place.environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        finally:
+            folder.chmod(0o755)
+        assert done.code == 1, done.output
+        assert done.output.count("[baseline-unreadable]") >= 3
+        assert "INTERNALERROR" not in done.output
+        assert doctor.returncode == 1
+        assert "[baseline-unreadable]" in doctor.stdout
 
 
 @pytest.mark.parametrize("state", ["full", "ro"])
@@ -172,7 +175,7 @@ def test_a_limit_of_file_size(place: Place) -> None:
     """As a full disk, where nothing can be mounted: no half of a file, and a message."""
     place.write("test_a.py", TESTS)
     tree = place.tree()
-    done = run_in_shell(place, 'ulimit -f 8; exec "$@"', "--instrcount-update-baseline")
+    done = run_in_shell(place, 'ulimit -f 8; exec "$@"', *UPDATE)
     assert done.code in (1, 4), done.output
     assert "fix: " in done.output
     place.assert_nothing_left(tree)
@@ -243,7 +246,7 @@ def test_a_baseline_folder_that_is_none(place: Place, kind: str) -> None:
     else:
         folder.symlink_to("nowhere" if kind == "dangling" else folder.name)
     tree = place.tree()
-    done = place.run("--instrcount-update-baseline")
+    done = place.run(*UPDATE)
     assert done.code in (1, 4), done.output
     assert "instrcount_baselines" in done.output
     assert "fix: ls -ld" in done.output
@@ -257,7 +260,7 @@ def test_a_baseline_folder_that_is_a_link(place: Place) -> None:
     there.mkdir()
     folder = place.path / "instrcount_baselines"
     folder.symlink_to(there)
-    assert place.run("--instrcount-update-baseline").code == 0
+    assert place.run(*UPDATE).code == 0
     assert len(list(there.rglob("*.json"))) == 3
     done = place.run()
     assert done.code == 0, done.output
