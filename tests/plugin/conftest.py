@@ -2,7 +2,8 @@
 
 The fake forks this process for each test, as the zygote does, so that a test finds no fixture set
 up; the fork runs it natively and answers in the supervisor's words. What it would have cost is
-what the test of the plugin says.
+what the test of the plugin says. What has passed is not run again for another layout: only its
+profiles are made anew.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,8 @@ class FakeZygote:
         self._valgrind = valgrind
         self._scratch = scratch
         self._results: dict[int, str] = {}
+        #: what was measured, by its order without a layout
+        self._measured: dict[Order, Answer] = {}
         self.setup = setup
         self.orders: list[Order] = []
         self.ready = True
@@ -196,7 +199,17 @@ class FakeZygote:
         items = {item.nodeid: item for item in self._valgrind.sessions[-1].items}
         for order in orders:
             again = any(each.nodeid == order.nodeid for each in self.orders)
-            self._results[len(self.orders)] = self._fork(items[order.nodeid], order, again=again)
+            child = self._child(items[order.nodeid], order, again=again)
+            usual = replace(order, layout=0)
+            if usual in self._measured:
+                measured = self._measured[usual]
+                text = json.dumps(measured | {"dumps": child.dumps(measured["counted"])})
+            else:
+                text = self._fork(child)
+                answer: Answer = json.loads(text)
+                if answer["counted"] and not (order.trace or order.by_python):
+                    self._measured[usual] = answer
+            self._results[len(self.orders)] = text
             self.orders.append(order)
         return first
 
@@ -219,14 +232,17 @@ class FakeZygote:
         os.close(self._scratch.lock)
         shutil.rmtree(self._scratch.path)
 
-    def _fork(self, item: pytest.Item, order: Order, *, again: bool) -> str:
+    def _child(self, item: pytest.Item, order: Order, *, again: bool) -> TestChild:
+        cost = self._valgrind.cost_of(item.name, order.layout, again=again)
+        stem = self._scratch.path / "dumps" / f"out.{len(self.orders)}"
+        return TestChild(self._valgrind, item, order, stem, cost)
+
+    def _fork(self, child: TestChild) -> str:
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
             try:
-                cost = self._valgrind.cost_of(item.name, order.layout, again=again)
-                child = TestChild(self._valgrind, item, order, self._scratch.path, cost)
                 text = json.dumps(child.run(), default=str)
             except BaseException:
                 text = f"the fake failed\n{traceback.format_exc()}"
@@ -252,14 +268,14 @@ class TestChild:
         valgrind: FakeValgrind,
         item: pytest.Item,
         order: Order,
-        scratch: Path,
+        stem: Path,
         cost: Costs,
     ) -> None:
         self._cost = cost
         self._valgrind = valgrind
         self._item: Any = item
         self._order = order
-        self._scratch = scratch
+        self._stem = stem
         self._config = item.config
         self._reports: list[Any] = []
         self._warnings: list[Message] = []
@@ -364,6 +380,10 @@ class TestChild:
 
     # The answer.
 
+    def dumps(self, counted: list[int] | None) -> list[str]:
+        """The paths of new profiles of so many calls."""
+        return [] if counted is None else list(map(str, self._dumps(counted[1])))
+
     def _result(self) -> Answer:
         passed = len(self._reports) == 3 and replay.passed(self._reports)
         problem = ""
@@ -394,7 +414,7 @@ class TestChild:
             "expected": self._used,
             "modules": self._valgrind.modules,
             "compiled": 0,
-            "dumps": [] if self._counted is None else list(map(str, self._dumps(self._counted[1]))),
+            "dumps": self.dumps(self._counted),
             "isolation": self._order.isolation,
             "threads": [],
             "beside": [],
@@ -427,7 +447,7 @@ class TestChild:
         """The map of what stands for a Python function."""
         if not self._order.by_python:
             return []
-        path = self._scratch / "dumps" / f"names.{os.getpid()}"
+        path = self._stem.with_name(f"names.{os.getpid()}")
         names = {each for branch in self._python() for each in branch.split(";")}
         lines = [
             f"{_address(each):x} b py::{each.partition(':')[2]}:{self._place(each)}\n"
@@ -454,8 +474,7 @@ class TestChild:
         return write_dump(path, costs, calls, number)
 
     def _dumps(self, calls: int) -> list[Path]:
-        stem = self._scratch / "dumps" / f"out.{os.getpid()}"
-        name = self._item.name
+        stem, name = self._stem, self._item.name
         if name in self._valgrind.recorded and not self._order.by_python:
             return [
                 Path(shutil.copy(RECORDED / source, f"{stem}.{number}"))
