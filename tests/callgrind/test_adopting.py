@@ -74,16 +74,15 @@ def test_adopted(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     assert counts["test_weave"] == pytest.approx(counts["test_fixture"], rel=0.03)
     assert counts["test_whole"] == pytest.approx(counts["test_fixture"], rel=0.03)
     assert 500 < counts["test_pedantic"] < 20_000
-    _, second = run()
-    assert second == first
-    result, _ = run("--instrcount-update-baseline")
+    result, second = run("--instrcount-update-baseline", "--instrcount-blame=off")
     result.assert_outcomes(passed=7)
     # how often a call is repeated is known now, and not found by a pilot
     result, third = run()
     result.assert_outcomes(passed=7)
-    assert {name: test["ir"] for name, test in third.items()} == {
-        name: test["ir"] for name, test in first.items()
-    }
+    for again in second, third:
+        assert {name: test["ir"] for name, test in again.items()} == {
+            name: test["ir"] for name, test in first.items()
+        }
     assert {test["delta"] for test in third.values()} == {0}
 
 

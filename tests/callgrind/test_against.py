@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.callgrind.conftest import valgrind_processes
+from tests.conftest import FEW_PLUGINS
 
 PACKAGE = """
 def total(numbers):
@@ -76,17 +77,14 @@ def state(folder: Path) -> list[tuple[str, int]]:
 class Shop:
     """A project with a package in src, and an environment where that is installed or not."""
 
-    def __init__(self, folder: Path, temporary: Path, byte_code: Path) -> None:
+    def __init__(self, folder: Path, temporary: Path) -> None:
         self.folder = folder
         self.temporary = temporary
         self.environment: dict[str, str] = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in ("CI", "PYTHONPATH", "PYTEST_ADDOPTS")
+            name: value for name, value in os.environ.items() if name not in ("CI", "PYTHONPATH")
         }
+        self.environment["PYTEST_ADDOPTS"] = FEW_PLUGINS
         self.environment["TMPDIR"] = str(temporary)
-        # written, as most users have it, but not where tests find it that run meanwhile and write none
-        self.environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(byte_code)}
         self.python = sys.executable
         self.write("pyproject.toml", "[project]\nname = 'shop'\nversion = '1'\n")
         self.write("src/shop/__init__.py", PACKAGE)
@@ -156,8 +154,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """In a folder deep enough for a temporary one with a path of as many parts."""
     folder = tmp_path_factory.mktemp("a-folder") / "with" / "a-long-name"
     folder.mkdir(parents=True)
-    byte_code = tmp_path_factory.getbasetemp() / "byte-code"
-    return Shop(folder, tmp_path_factory.mktemp("t"), byte_code)
+    return Shop(folder, tmp_path_factory.mktemp("t"))
 
 
 @pytest.mark.valgrind
@@ -195,10 +192,14 @@ def test_small_regression_in_an_editable_install(shop: Shop, tmp_path: Path, fin
 
 
 @pytest.mark.valgrind
-def test_commit_with_other_tests(shop: Shop) -> None:
+def test_commit_with_other_tests(shop: Shop, tmp_path: Path) -> None:
     """From a subfolder, with ``pythonpath``: what was not there is new, what failed there is told, and a
     test that came to the file moves none of the others.
+
+    Byte code is written, as most users have it, but not where tests find it that run meanwhile.
     """
+    byte_code = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    shop.environment |= byte_code
     shop.write("pytest.ini", "[pytest]\npythonpath = src\n")
     shop.write("tests/conftest.py", "import os, sys\n")
     shop.write("tests/test_shop.py", TESTS.replace('== "ccc"', '== "bb"'))

@@ -135,10 +135,16 @@ def project(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
     return project
 
 
+@pytest.fixture
+def no_anyio(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where asyncio is all that is needed: importing anyio is half of a start."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:anyio")
+
+
 def test_coroutines_are_counted(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """Until they return, on the loop that runs; and the same again, alone and in another order."""
     project.makepyfile(test_loop=ASYNCIO, test_backends=BACKENDS)
-    result, first = run("-rE", "--instrcount-update-baseline")
+    result, first = run("-rE", "--instrcount-update-baseline", "--instrcount-blame=off")
     result.assert_outcomes(passed=17, errors=1, warnings=1)
     result.stdout.fnmatch_lines(
         [
@@ -203,6 +209,7 @@ def test_tasks_that_go_on_are_named(project: pytest.Pytester, run: Callable[...,
     assert tests["test_it.py::TestLeft::test_nothing"]["remarks"] == []
 
 
+@pytest.mark.usefixtures("no_anyio")
 def test_a_slower_coroutine_is_named(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """The gate finds it behind the loop, and says which function it was."""
     body = """
@@ -232,6 +239,7 @@ def test_a_slower_coroutine_is_named(project: pytest.Pytester, run: Callable[...
     result.stdout.fnmatch_lines(["*package.py:* step*"])
 
 
+@pytest.mark.usefixtures("no_anyio")
 def test_threads_are_counted(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """What a test hands to a thread is counted with it, however it comes back."""
     project.makepyfile(

@@ -52,15 +52,14 @@ SUITE = """
 def test_budgets(project: pytest.Pytester, run: Callable[..., Any]) -> None:
     """What grows too fast, or costs too much, fails; what does not, passes. No baseline is there."""
     project.makepyfile(test_suite=SUITE)
-    for _ in range(2):
-        result, tests = run()
-        result.assert_outcomes(passed=11, failed=2)
-        assert {test["verdict"] for test in tests.values()} == {"new"}
-        slow = tests["test_suite.py::test_slow"]["ir"]
-        result.stdout.fnmatch_lines_random(
-            [
-                "test_unique[[]2048]: grows like n^2 with the size, worse than n log n *",
-                f"test_slow: Ir {slow:,} a call, over its max_ir of 1,000 by {slow - 1000:,} *",
-                "instrcount, budgets: 4 kept, 2 over",
-            ]
-        )
+    result, tests = run()
+    result.assert_outcomes(passed=11, failed=2)
+    assert {test["verdict"] for test in tests.values()} == {"new"}
+    slow = tests["test_suite.py::test_slow"]["ir"]
+    result.stdout.fnmatch_lines_random(
+        [
+            "test_unique[[]2048]: grows like n^2 with the size, worse than n log n *",
+            f"test_slow: Ir {slow:,} a call, over its max_ir of 1,000 by {slow - 1000:,} *",
+            "instrcount, budgets: 4 kept, 2 over",
+        ]
+    )

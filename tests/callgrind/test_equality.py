@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import WITHOUT_COROUTINES
+from tests.conftest import FEW_PLUGINS, WITHOUT_COROUTINES
 
 pytestmark = pytest.mark.valgrind
 
@@ -67,7 +67,7 @@ def test_counts_do_not_depend_on_the_run(
     packages = project.mkdir("packages")
     monkeypatch.setenv("PYTHONPATH", str(packages))
     project.makepyfile(test_suite=SUITE)
-    result, first = run("--instrcount-update-baseline")
+    result, first = run("--instrcount-update-baseline", "--instrcount-blame=off")
     result.assert_outcomes(passed=8)
     counts = {nodeid: test["ir"] for nodeid, test in first.items()}
     assert len({counts[f"test_suite.py::test_copies[{n}]"] for n in range(3)}) == 1
@@ -79,7 +79,7 @@ def test_counts_do_not_depend_on_the_run(
         metadata.mkdir()
         metadata.joinpath("METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
     metadata.joinpath("entry_points.txt").write_text("[pytest11]\nleft_out = nowhere\n")
-    monkeypatch.setenv("PYTEST_ADDOPTS", f"{WITHOUT_COROUTINES} -pno:left_out")
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"{FEW_PLUGINS} -pno:left_out")
     for args in (
         ("-vv", "-s", "--setup-show"),
         tuple(reversed(counts)),
@@ -93,9 +93,10 @@ def test_counts_do_not_depend_on_the_run(
 
 
 def test_random_numbers_are_the_same_in_each_run(
-    project: pytest.Pytester, run: Callable[..., Any]
+    project: pytest.Pytester, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a seed, too, and what Hypothesis draws for a conftest, before there is a test."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_COROUTINES)
     project.makeconftest(
         """
         from hypothesis.strategies import integers, lists

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.instrcount
 
 def test_list(): [x * x for x in range(300)]
 def test_dict(): {str(n): n for n in range(200)}
-def test_set(): {object() for n in range(200)}
 """
 
 
@@ -42,7 +41,7 @@ def test_two_shards_are_one_run(project: pytest.Pytester) -> None:
         baselines_of(project, f"s-{group}", "--splits=2", f"--group={group}", "--instrcount-shard")
         for group in (1, 2)
     ]
-    assert len(one) == 6 and [len(shard) for shard in shards] == [3, 3]
+    assert len(one) == 4 and [len(shard) for shard in shards] == [2, 2]
     for name, text in (shards[0] | shards[1]).items():
         copied, whole = json.loads(text), json.loads(one[name])
         copied.pop("profile"), whole.pop("profile")  # where what is known of noise stands

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import FEW_PLUGINS
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
@@ -17,6 +20,7 @@ def test_load_changes_no_count() -> None:
     """All processors busy, and three runs at once; the benchmark does more of it."""
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--beside", "3", "--only", "processors", "side by side"],
+        env=os.environ | {"PYTEST_ADDOPTS": FEW_PLUGINS},
         capture_output=True,
         text=True,
         check=False,
