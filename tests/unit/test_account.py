@@ -210,6 +210,11 @@ def test_the_table(account: Account, clock: Clock) -> None:
         ([("layouts", 2.0), ("count", 1.0)], (1, 1), "  change: max_delta="),
         ([("parse", 2.0), ("count", 1.0)], (1, 1), "  change: --instrcount-calls=1"),
         (
+            [("zygote start, compiling", 2.0)],
+            (1, 1),
+            "  change: unset PYTHONDONTWRITEBYTECODE ",
+        ),
+        (
             [("parse", 2.0)],
             (64, 100),
             "  change: pytest_instrcount.host.account.set_record_limit(100)",

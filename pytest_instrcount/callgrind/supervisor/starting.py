@@ -21,6 +21,9 @@ from pytest_instrcount.host.patience import Patience
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
 
+#: A start that has compiled so many modules is told apart: pytest's plugins have no byte code.
+_MANY_MODULES = 20
+
 #: So many tests in a row that kill the zygote: it is not the tests.
 _FELLED_IN_A_ROW = 10
 
@@ -122,7 +125,9 @@ class Zygotes:
         self.starting.remove(start)
         valgrind.number, valgrind.started = start.number, message["started"]
         valgrind.threads, valgrind.compiled = message["threads"], message["compiled"]
-        state.tell_spent(start.only, [("zygote start", start.began, time.monotonic())])
+        compiles = valgrind.compiled > _MANY_MODULES and not state.writes_byte_code
+        phase = "zygote start, compiling" if compiles else "zygote start"
+        state.tell_spent(start.only, [(phase, start.began, time.monotonic())])
         if start.only is not None:
             self.on_ready(start.only, valgrind)
         elif valgrind.compiled and state.writes_byte_code and start.number not in self._recompiled:

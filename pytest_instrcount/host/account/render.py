@@ -31,6 +31,7 @@ _SETTINGS: Mapping[str, str] = {
     "calls": "trace_profile    (the marker: leave it out where nobody asks for calls)",
     "tests, natively": "--instrcount-only    (leaves out the tests that are not measured)",
     "zygote start": "-p no:NAME    (a plugin that tests do not need is imported under Valgrind, too)",
+    "zygote start, compiling": "unset PYTHONDONTWRITEBYTECODE    (pytest's plugins are compiled at each start)",
     "collection under Valgrind": "pytest FILE    (fewer files: each one with measured tests is imported there)",
     "fixtures": "instrcount    (the fixture: one call is counted, and the test's set-up can be smaller)",
     "report": "--instrcount-report    (leave out a report that nobody reads)",
