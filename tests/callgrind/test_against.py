@@ -198,8 +198,7 @@ def test_commit_with_other_tests(shop: Shop, tmp_path: Path) -> None:
 
     Byte code is written, as most users have it, but not where tests find it that run meanwhile.
     """
-    byte_code = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    shop.environment |= byte_code
+    shop.environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     shop.write("pytest.ini", "[pytest]\npythonpath = src\n")
     shop.write("tests/conftest.py", "import os, sys\n")
     shop.write("tests/test_shop.py", TESTS.replace('== "ccc"', '== "bb"'))
@@ -207,6 +206,8 @@ def test_commit_with_other_tests(shop: Shop, tmp_path: Path) -> None:
     shop.write("tests/test_shop.py", TESTS + "\ndef test_added(): shop.total([1])\n")
     shop.write("docs/index.md", "Docs.")
     commit(shop.folder)
+    git(shop.folder, "status")  # writes the index
+    root, before = shop.folder, state(shop.folder)
     shop.folder /= "tests"
     done, tests = shop.run("--instrcount-against=HEAD~1", "-k", "not path")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -217,6 +218,7 @@ def test_commit_with_other_tests(shop: Shop, tmp_path: Path) -> None:
         "test_added": "new",
     }
     assert "test_longest: compared with nothing, since it fails" in done.stdout
+    assert state(root) == before
     assert not list(shop.temporary.iterdir())
 
 

@@ -23,6 +23,9 @@ from tests.conftest import FEW_PLUGINS
 #: A run that lasts longer hangs; one that works takes a fifth on a machine with nothing to spare.
 LIMIT_SECONDS = 600
 
+#: An update without trees, where they are no matter.
+UPDATE = ("--instrcount-update-baseline", "--instrcount-blame=off")
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Done, Place
+from tests.faults.conftest import UPDATE, Done, Place
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
@@ -20,9 +20,6 @@ import pytest
 @pytest.mark.parametrize("number", range(3))
 def test_good(number): assert sum(range(100 + number))
 """
-
-#: What only an update with trees does is no matter here.
-UPDATE = ("--instrcount-update-baseline", "--instrcount-blame=off")
 
 CAN_MOUNT = not subprocess.run(
     ["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Done, Place
+from tests.faults.conftest import UPDATE, Done, Place
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
@@ -53,7 +53,7 @@ def place_of_ids(module_place: Place) -> Place:
 @pytest.fixture(scope="module")
 def updated(place_of_ids: Place) -> Done:
     """A run that stores a baseline for each."""
-    return place_of_ids.run("--instrcount-update-baseline", "--instrcount-blame=off")
+    return place_of_ids.run(*UPDATE)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_file_with_an_odd_name(place: Place) -> None:
         folder.mkdir()
         (folder / name).write_text(text)
     place.write("pytest.ini", "[pytest]\naddopts = --import-mode=importlib\n")
-    done = place.run("--instrcount-update-baseline", "--instrcount-blame=off")
+    done = place.run(*UPDATE)
     assert done.code == 0, done.output
     assert len(list((place.path / "instrcount_baselines").rglob("*.json"))) == 3
     again = place.run()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Place, wait_for
+from tests.faults.conftest import UPDATE, Place, wait_for
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
@@ -168,5 +168,5 @@ def test_a_temp_file_of_a_killed_update_is_swept(place: Place) -> None:
     folder = place.path / "instrcount_baselines" / "cp311"
     folder.mkdir(parents=True)
     Path(folder, ".0123456789ab.instrcount-tmp").write_text("half of a")
-    assert place.run("--instrcount-update-baseline", "--instrcount-blame=off").code == 0
+    assert place.run(*UPDATE).code == 0
     assert not list(place.path.rglob("*tmp*"))

@@ -16,7 +16,7 @@ import pytest
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store import updating as module
 from pytest_instrcount.gate.store.updating import updating
-from tests.faults.conftest import Place, wait_for
+from tests.faults.conftest import UPDATE, Place, wait_for
 
 #: What it counts depends on who runs it; the one that waits has read its baselines by then.
 TESTS = """
@@ -34,8 +34,6 @@ def test_waits():
         (FLAGS / "waits").touch()
         while not (FLAGS / "goes").exists(): time.sleep(0.05)
 """
-
-UPDATE = ("--instrcount-update-baseline", "--instrcount-blame=off")
 
 
 def stored(place: Place) -> dict[str, int]:

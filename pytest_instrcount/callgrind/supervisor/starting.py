@@ -21,11 +21,11 @@ from pytest_instrcount.host.patience import Patience
 #: A zygote that dies so often without a single result in between will not do better next time.
 _DEATHS_IN_A_ROW = 3
 
-#: A start that has compiled so many modules is told apart: pytest's plugins have no byte code.
-_MANY_MODULES = 20
-
 #: So many tests in a row that kill the zygote: it is not the tests.
 _FELLED_IN_A_ROW = 10
+
+#: A start that has compiled so many modules is told apart: pytest's plugins have no byte code.
+_MANY_MODULES = 20
 
 
 @dataclass(slots=True)
