@@ -10,18 +10,25 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import FEW_PLUGINS
+from tests.conftest import FEW_PLUGINS, TWO_LAYOUTS
 
 Counts = dict[str, int]
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """An empty project, outside CI."""
+    """An empty project, outside CI, measured in two layouts."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setenv("PYTEST_ADDOPTS", FEW_PLUGINS)
+    for name, value in TWO_LAYOUTS.items():
+        monkeypatch.setenv(name, value)
     pytester.makeini("[pytest]\n")
     return pytester
+
+
+@pytest.fixture
+def all_layouts(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In as many layouts as a user's."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", FEW_PLUGINS)
 
 
 @pytest.fixture

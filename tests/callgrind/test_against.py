@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.callgrind.conftest import valgrind_processes
-from tests.conftest import FEW_PLUGINS
+from tests.conftest import TWO_LAYOUTS
 
 PACKAGE = """
 def total(numbers):
@@ -80,10 +80,8 @@ class Shop:
     def __init__(self, folder: Path, temporary: Path) -> None:
         self.folder = folder
         self.temporary = temporary
-        self.environment: dict[str, str] = {
-            name: value for name, value in os.environ.items() if name not in ("CI", "PYTHONPATH")
-        }
-        self.environment["PYTEST_ADDOPTS"] = FEW_PLUGINS
+        self.environment: dict[str, str] = dict(os.environ) | TWO_LAYOUTS
+        self.environment.pop("CI", None)
         self.environment["TMPDIR"] = str(temporary)
         self.python = sys.executable
         self.write("pyproject.toml", "[project]\nname = 'shop'\nversion = '1'\n")

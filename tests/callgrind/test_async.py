@@ -130,7 +130,7 @@ async def test_work(instrcount):
 
 @pytest.fixture
 def project(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.delenv("PYTEST_ADDOPTS")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-ptwo_layouts")
     project.makeini(INI)
     return project
 
@@ -138,7 +138,7 @@ def project(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest
 @pytest.fixture
 def no_anyio(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where asyncio is all that is needed: importing anyio is half of a start."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:anyio")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-pno:anyio -ptwo_layouts")
 
 
 def test_coroutines_are_counted(project: pytest.Pytester, run: Callable[..., Any]) -> None:

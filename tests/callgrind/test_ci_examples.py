@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.conftest import FEW_PLUGINS
+from tests.conftest import TWO_LAYOUTS
 from tests.pipelines import CI, Runner, with_python
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
@@ -87,8 +87,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     (tools / "gh").write_text(GH)
     (tools / "gh").chmod(0o755)
     path = os.pathsep.join((str(tools), with_python(os.environ["PATH"], sys.executable)))
-    ours = {"CI": "true", "PATH": path, "FAKE_GH": str(tools), "PYTEST_ADDOPTS": FEW_PLUGINS}
-    return os.environ | ours
+    ours = {"CI": "true", "PATH": path, "FAKE_GH": str(tools)}
+    return os.environ | TWO_LAYOUTS | ours
 
 
 def test_github(origin: Path, tmp_path: Path, environment: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import FEW_PLUGINS, WITHOUT_COROUTINES
 
-pytestmark = pytest.mark.valgrind
+pytestmark = [pytest.mark.valgrind, pytest.mark.usefixtures("all_layouts")]
 
 SUITE = """
     import json, os, re, unittest

@@ -8,7 +8,11 @@ import pytest
 
 from pytest_instrcount import Timer
 
-pytestmark = [pytest.mark.valgrind, pytest.mark.long]
+pytestmark = [
+    pytest.mark.valgrind,
+    pytest.mark.long,
+    pytest.mark.usefixtures("all_layouts"),
+]
 
 ROOT = str(Path(__file__).parents[2])
 #: Instructions may grow by so much where the input doubles.

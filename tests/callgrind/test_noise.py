@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.valgrind, pytest.mark.long]
+pytestmark = [
+    pytest.mark.valgrind,
+    pytest.mark.long,
+    pytest.mark.usefixtures("all_layouts"),
+]
 
 SUITE = """
 import json

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import FEW_PLUGINS
+from tests.conftest import TWO_LAYOUTS
 
 #: A run that lasts longer hangs; one that works takes a fifth on a machine with nothing to spare.
 LIMIT_SECONDS = 600
@@ -103,10 +103,9 @@ class Place:
 
     def environment(self, **more: str) -> dict[str, str]:
         """A shell's, without CI; no byte code, so that no file comes and no zygote starts twice."""
-        kept = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTHONPATH")}
+        kept = {key: value for key, value in os.environ.items() if key != "CI"}
         ours = {"TMPDIR": str(self.temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-        ours["PYTEST_ADDOPTS"] = FEW_PLUGINS
-        return {**kept, **ours, **more}
+        return {**kept, **ours, **TWO_LAYOUTS, **more}
 
     def command(self, *args: str) -> list[str]:
         """pytest, with reports outside of the project."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import FEW_PLUGINS
+from tests.conftest import TWO_LAYOUTS
 
 pytestmark = [pytest.mark.valgrind, pytest.mark.long]
 
@@ -20,7 +20,7 @@ def test_load_changes_no_count() -> None:
     """All processors busy, and three runs at once; the benchmark does more of it."""
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--beside", "3", "--only", "processors", "side by side"],
-        env=os.environ | {"PYTEST_ADDOPTS": FEW_PLUGINS},
+        env=os.environ | TWO_LAYOUTS,
         capture_output=True,
         text=True,
         check=False,
