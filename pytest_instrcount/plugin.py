@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 #: The folder of this package, with a slash at its end.
 HERE = __file__.removesuffix("plugin.py")
 
-#: sys.path as the interpreter was started with, before a conftest or an ini file adds to it.
-STARTED_WITH = tuple(sys.path)
+#: sys.path as the interpreter was started with, before a conftest or an ini file adds to it; what is no text,
+#: the import system passes over.
+STARTED_WITH = tuple(each for each in sys.path if isinstance(each, str))
 
 #: Options with which pytest runs no test.
 _IDLE = """

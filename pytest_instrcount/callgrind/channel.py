@@ -9,6 +9,7 @@ a child needs is handed to the child, over a second socket that its parent never
 
 from __future__ import annotations
 
+import _socket
 import json
 import socket
 import struct
@@ -66,6 +67,12 @@ def framed(message: Mapping[str, object]) -> bytes:
         text = _dumps(plain(message))
     body = text.encode("ascii")
     return _LENGTH.pack(len(body)) + body
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets, also where a conftest's ``socket.socket`` lets no test have one."""
+    made: Any = _socket.socketpair()
+    return made  # type: ignore[no-any-return]
 
 
 class Channel:

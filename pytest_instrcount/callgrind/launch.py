@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import Channel
+from pytest_instrcount.callgrind.channel import Channel, socket_pair
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 
@@ -54,7 +54,7 @@ def open_supervisor(parent: Path) -> tuple[Channel, str]:
 
     Returns what it said, too, before it had a place for that.
     """
-    ours, theirs = socket.socketpair()
+    ours, theirs = socket_pair()
     try:
         said = _start_supervisor(theirs, parent)
     except BaseException:

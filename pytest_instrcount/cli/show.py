@@ -18,6 +18,7 @@ from pytest_instrcount.gate.store.names import (
     folder_parts,
     printable,
     shown_path,
+    typable,
 )
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest, show_command
@@ -77,7 +78,7 @@ def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> Instr
     return InstrcountError(
         "test-ambiguous",
         f"{len(found)} tests have {printable(wanted)!r} in their ids, like {shown}",
-        f"give a whole id, like {shlex.quote(printable(min(found)))}",
+        f"give a whole id, like {shlex.quote(typable(min(found)))}",
     )
 
 

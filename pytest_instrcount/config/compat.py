@@ -188,18 +188,20 @@ def renew_tmp_path_factory(config: pytest.Config, basetemp: str) -> None:
 
 
 @contextmanager
-def unchecked_markers() -> Iterator[None]:
-    """While it lasts, every marker can be used; pytest outside has checked the same file.
+def before_configuration(config: pytest.Config) -> Iterator[None]:
+    """While it lasts, a conftest below rootdir is taken as one that comes before the configuration.
 
-    A conftest below rootdir is imported before all are declared that its ``pytest_configure``
-    declares; outside, where it comes before the configuration, no marker is checked either.
+    Every marker can be used, which its ``pytest_configure`` may be about to declare, and it can name
+    ``pytest_plugins``. pytest outside has checked the same file.
     """
     marks: Any = pytest.mark
-    config, marks._config = marks._config, None
+    manager: Any = config.pluginmanager
+    checked, marks._config = marks._config, None
+    configured, manager._configured = manager._configured, False
     try:
         yield
     finally:
-        marks._config = config
+        marks._config, manager._configured = checked, configured
 
 
 def on_rewritten(

@@ -11,6 +11,7 @@ from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.plugins import ask_for_limit
 from pytest_instrcount.session.replay import Place
+from pytest_instrcount.session.selection import is_measured
 
 
 def plan_measured(
@@ -23,25 +24,21 @@ def plan_measured(
 
     Raises pytest.UsageError with all that is wrong with their markers.
     """
-    mistakes: list[str] = []
+    mistakes = _outside_rootdir(items)
     planned: dict[str, tuple[pytest.Function, Settings]] = {}
     for item in items:
         if item.get_closest_marker(MARKER) is None:
             continue
         chosen, wrong = settings_for_item(item, settings, ask_for_limit)
         mistakes += [f"{item.nodeid}: the instrcount marker {each}" for each in wrong]
-        if not item.path.is_relative_to(item.config.rootpath):
-            # pytest makes its id of the argument that it was found by: two files have one
-            mistakes.append(
-                f"{item.nodeid}: {item.path} is not below rootdir; fix: pytest --rootdir=DIR"
-            )
-        elif not isinstance(item, pytest.Function):
+        if not isinstance(item, pytest.Function):
             mistakes.append(f"{item.nodeid}: {_why_not(item)}")
         elif item.nodeid not in planned:
             planned[item.nodeid] = item, adjust(chosen)
             findings.expect(Place.of(item))
     mistakes += [
-        f"{item.nodeid}: another test has this id, and one of them would not run: give their parameters ids"
+        f"{item.nodeid}: another test has this id, and one of them would not run: "
+        + ("give their parameters ids" if hasattr(item, "callspec") else "rename one of them")
         for item in items
         if item.nodeid in planned and _case_of(item) != _case_of(planned[item.nodeid][0])
     ]
@@ -52,6 +49,15 @@ def plan_measured(
         text = "\n".join(["instrcount: wrong markers [marker]", *mistakes])
         raise pytest.UsageError(escape_controls(text))
     return planned
+
+
+def _outside_rootdir(items: Sequence[pytest.Item]) -> list[str]:
+    """What is wrong with these: pytest makes an id of the argument that led there, and two files have one."""
+    return [
+        f"{item.nodeid}: {item.path} is not below rootdir; fix: pytest --rootdir=DIR"
+        for item in items
+        if is_measured(item) and not item.path.is_relative_to(item.config.rootpath)
+    ]
 
 
 def _why_not(item: pytest.Item) -> str:

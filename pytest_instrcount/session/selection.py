@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib.util
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 import pytest
@@ -166,7 +168,7 @@ class Selection:
     def _was_to_be_collected(self, file: str) -> bool:
         """True if the arguments hold a file that pytest has left out, and neither they nor the file say so."""
         option, names = self._config.option, (file, *map(str, PurePath(file).parents))
-        if self._skipped.intersection(names) or getattr(option, "pyargs", False):
+        if self._skipped.intersection(names):
             return False
         path = self._config.rootpath / file
         folders = set(map(str, path.parents))
@@ -175,7 +177,19 @@ class Selection:
             fnmatch.filter(places, self._absolute(each)) for each in option.ignore_glob or ()
         ):
             return False
-        return any(self._absolute(each) in folders for each in self._config.args)
+        return any(not folders.isdisjoint(self._places_of(each)) for each in self._config.args)
+
+    def _places_of(self, argument: str) -> list[str]:
+        """What is collected for an argument: a path, or with ``--pyargs`` a module."""
+        spec = None
+        if self._config.option.pyargs:
+            with suppress(ImportError, ValueError):
+                spec = importlib.util.find_spec(argument)
+        return (
+            [self._absolute(argument)]
+            if spec is None
+            else [*(spec.submodule_search_locations or ())]
+        )
 
     def _absolute(self, argument: object) -> str:
         return os.path.normpath(Path(self._config.invocation_params.dir, str(argument)))

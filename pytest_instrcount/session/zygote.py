@@ -15,6 +15,7 @@ from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.inside.canonical import (
     canonical_args,
     canonical_options,
+    conftests_of,
     presentation,
 )
 from pytest_instrcount.callgrind.interpreter import own_options
@@ -79,6 +80,7 @@ def start_zygote(
                 config.inipath,
                 scratch,
                 lambda name: has_ini(config, name),
+                conftests_of(config),
             ),
             args=canonical_args(plugins_inside(plugins) if adopts else plugins, config.rootpath),
             sys_path=list(context.sys_path),

@@ -369,7 +369,10 @@ def test_a_test_that_nobody_needs_to_set_up_is_called_within_its_call_phase(
 def test_what_the_project_does_before_a_test_is_done(
     project: pytest.Pytester, run: Callable[..., Any]
 ) -> None:
-    """In hooks of which pytest takes the first answer; who runs the test there as well is told so."""
+    """In hooks of which pytest takes the first answer, in a conftest of the file, too, and without a network.
+
+    Who runs the test there as well is told so.
+    """
     hooks = """
         from done import DONE
 
@@ -384,8 +387,24 @@ def test_what_the_project_does_before_a_test_is_done(
     project.makeconftest(
         hooks
         + """
+        import enum, socket
         from _pytest.runner import runtestprotocol
         pytest_plugins = ["ours"]
+
+        class Server(enum.Enum):
+            near = "near"
+            far = "far"
+
+        def pytest_addoption(parser):
+            parser.addoption("--server", type=Server, default=Server.near)
+
+        def pytest_configure(config):
+            config.server = config.getoption("--server")
+            assert isinstance(config.server, Server)
+
+        def no_network(*args, **kwargs):
+            raise RuntimeError("no network")
+        socket.socket = no_network
 
         def pytest_runtest_protocol(item, nextitem):
             DONE.append((__name__, "protocol"))
@@ -409,8 +428,43 @@ def test_what_the_project_does_before_a_test_is_done(
         def test_runs_with_fixture(instrcount): instrcount(sum, range(9))
         """
     )
-    result, _ = run("--instrcount-update-baseline", "--instrcount-blame=off")
-    result.assert_outcomes(passed=3, errors=1)
+    folder = project.mkdir("tests")
+    project.makepyfile(theirs=hooks)
+    folder.joinpath("conftest.py").write_text(
+        """
+from done import DONE
+pytest_plugins = ["theirs"]
+
+class Size(int): pass
+
+def pytest_addoption(parser):
+    parser.addoption("--much", default=7, type=Size)
+
+def pytest_sessionstart(session):
+    DONE.append(("near", "start"))
+
+def pytest_collection(session):
+    DONE.append(("near", "collection"))
+"""
+    )
+    folder.joinpath("test_near.py").write_text(
+        """
+import pytest
+from done import DONE
+
+BEFORE = [each for each in DONE if each[0] in ("near", "theirs")]
+
+@pytest.mark.instrcount
+def test_near(request):
+    assert BEFORE == [("near", "start"), ("theirs", "collection"), ("near", "collection")]
+    assert ("theirs", "loop") in DONE and request.config.server.name == "far"
+    assert repr(request.config.option.much) == "8"
+"""
+    )
+    result, _ = run(
+        "--instrcount-update-baseline", "--instrcount-blame=off", "--much=8", "--server=far"
+    )
+    result.assert_outcomes(passed=4, errors=1)
     result.stdout.fnmatch_lines(
         [
             "instrcount: a pytest_runtest_protocol of the project runs it in its own way: count one call*"

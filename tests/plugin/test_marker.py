@@ -99,11 +99,24 @@ def test_two_tests_of_one_id(project: Project) -> None:
     project.run().assert_outcomes(passed=4)
 
 
-def test_a_test_outside_rootdir(project: Project) -> None:
+def test_a_doctest_of_the_same_id(project: Project) -> None:
+    """The module's, beside a function of the module's name."""
+    project.write(
+        '"""\n>>> 1\n1\n"""\nimport pytest\n@pytest.mark.instrcount\ndef test_it(): pass\n'
+    )
+    result = project.measure("--doctest-modules")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["test_it.py::test_it: another test has this id*: rename one of them"]
+    )
+
+
+@pytest.mark.parametrize("marker", ["instrcount", "trace_profile"])
+def test_a_test_outside_rootdir(project: Project, marker: str) -> None:
     """Its id would be of the argument that led to it, and two files would have one baseline."""
     root = project.path / "root"
     root.mkdir()
-    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    project.write(f"import pytest\n@pytest.mark.{marker}\ndef test_a(): pass\n")
     result = project.measure(f"--rootdir={root}", str(project.path / "test_it.py"))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*test_it.py is not below rootdir; fix: pytest --rootdir=DIR"])

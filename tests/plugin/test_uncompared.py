@@ -376,6 +376,9 @@ def test_stale_is_judged_by_who_knows_all(
         pytest.param("", "python_files = test_other.py", (".",), 1, id="an argument that holds it"),
         pytest.param("", "", ("test_other.py",), 0, id="another file was asked for"),
         pytest.param("", "python_files = test_other.py", ("./x/..",), 1, id="a longer way"),
+        pytest.param("", "python_files = test_other.py", ("--pyargs",), 1, id="no module"),
+        pytest.param("", "python_files = test_other.py", ("--pyargs", "."), 1, id="a path"),
+        pytest.param("", "", ("--pyargs", "test_other"), 0, id="another module"),
         pytest.param("", "", ("--ignore=test_it.py",), 0, id="left out by an option"),
         pytest.param("", "", ("--ignore-glob=*_it.py",), 0, id="left out by a pattern"),
         pytest.param(

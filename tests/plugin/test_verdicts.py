@@ -57,6 +57,16 @@ def test_new_is_a_note(project: Project) -> None:
     assert not project.baselines()
 
 
+def test_a_command_names_what_is_there(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters of any width, as they stand in the file system."""
+    monkeypatch.setenv("CI", "1")
+    source = "import pytest\n@pytest.mark.instrcount\ndef test_数(): pass\n"
+    project.write(test_解析=source, test_b=source)
+    result = project.measure("test_解析.py")
+    (command,) = (line for line in result.outlines if line.startswith("  fix: "))
+    assert command == "  fix: pytest --instrcount-update-baseline 'test_解析.py::test_数'"
+
+
 @pytest.mark.parametrize("args", [(), ("--instrcount-missing=auto",)])
 def test_new_fails_in_ci(
     project: Project, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]

@@ -130,9 +130,13 @@ def test_what_a_conftest_sets_is_there_again(pytester: pytest.Pytester) -> None:
     assert not hasattr(compat.Renewal(item)(), "mode")
 
 
-def test_markers_are_unchecked_for_a_while(pytester: pytest.Pytester) -> None:
-    with compat.unchecked_markers():
+def test_conftests_come_before_the_configuration_for_a_while(
+    pytestconfig: pytest.Config,
+) -> None:
+    with compat.before_configuration(pytestconfig):
         assert pytest.mark.nobody_declared_this.name == "nobody_declared_this"
+    with pytest.raises(pytest.fail.Exception, match="nobody_declared_this"):
+        assert pytest.mark.nobody_declared_this
 
 
 def test_fixture_info_knows_who_asks(pytester: pytest.Pytester) -> None:

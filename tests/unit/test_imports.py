@@ -107,3 +107,14 @@ def test_a_measured_run_without_traces_imports_no_tracer() -> None:
         assert not loaded, loaded
     """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_no_text_on_the_path_is_passed_over() -> None:
+    """As by Python itself: a file that puts a Path there is of no effect, and no error."""
+    code = """if True:
+        import pathlib, sys
+        sys.path.insert(0, pathlib.Path("somewhere"))
+        from pytest_instrcount.plugin import STARTED_WITH
+        assert {type(each) for each in STARTED_WITH} == {str}
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,13 +8,19 @@ belong to stay, with their fixtures and markers, and find nothing to do.
 from __future__ import annotations
 
 import base64
+import io
 import os
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from pytest_instrcount.callgrind.command import temporary_folder
+
+if TYPE_CHECKING:
+    import pytest
 
 #: Options, by their ``dest``, that have one value inside: those that are switched off, ...
 _OFF = """
@@ -96,6 +102,7 @@ def canonical_options(
     inipath: Path | None,
     scratch: Path,
     has_ini: Callable[[str], bool],
+    conftests: Iterable[ModuleType] = (),
 ) -> list[tuple[str, str]]:
     """Name and value (pickled, then base64) of each option inside, by name.
 
@@ -122,12 +129,65 @@ def canonical_options(
     made["override_ini"] = [*(option.get("override_ini") or ()), *fixed_ini]
     pickled = []
     for name in sorted(made):
+        written = io.BytesIO()
         try:
-            value = pickle.dumps(made[name])
+            _Writer(written, conftests).dump(made[name])
         except Exception:
             continue
-        pickled.append((name, base64.b64encode(value).decode("ascii")))
+        pickled.append((name, base64.b64encode(written.getvalue()).decode("ascii")))
     return pickled
+
+
+class _Writer(pickle.Pickler):
+    """Names the classes of conftests by their files: several modules may have the name ``conftest``."""
+
+    def __init__(self, file: io.BytesIO, conftests: Iterable[ModuleType]) -> None:
+        super().__init__(file)
+        self._names = {
+            id(value): (module.__file__, name)
+            for module in conftests
+            for name, value in vars(module).items()
+            if isinstance(value, type) and value.__module__ == module.__name__
+        }
+
+    def persistent_id(self, value: object) -> tuple[str | None, str] | None:
+        return self._names.get(id(value))
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, data: bytes, conftests: Iterable[ModuleType]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._found = {module.__file__: module for module in conftests}
+
+    def persistent_load(self, where: tuple[str | None, str]) -> Any:
+        return getattr(self._found[where[0]], where[1])
+
+
+def take_options(pickled: Iterable[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What `canonical_options` made: values by name, and what only `take_late` can read."""
+    values: dict[str, Any] = {}
+    late: dict[str, bytes] = {}
+    for name, text in pickled:
+        data = base64.b64decode(text)
+        try:
+            values[name] = pickle.loads(data)
+        except Exception:  # of a class of the project's, which pytest has not imported yet
+            late[name] = data
+    return values, late
+
+
+def take_late(config: pytest.Config, late: dict[str, bytes]) -> None:
+    """Set the options that can be read by now; for all others the parser's default stands."""
+    for name, data in [*late.items()]:
+        with suppress(Exception):
+            setattr(config.option, name, _Reader(data, conftests_of(config)).load())
+            del late[name]
+
+
+def conftests_of(config: pytest.Config) -> list[ModuleType]:
+    """The conftests that pytest has imported."""
+    modules = (each for each in config.pluginmanager.get_plugins() if isinstance(each, ModuleType))
+    return [each for each in modules if each.__name__.rpartition(".")[2] == "conftest"]
 
 
 def canonical_args(plugins: list[str], rootdir: Path) -> list[str]:

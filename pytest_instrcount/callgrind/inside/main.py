@@ -9,12 +9,10 @@ Nothing here decides what a count means; that is done natively, from the dumps.
 
 from __future__ import annotations
 
-import base64
 import gc
 import io
 import marshal
 import os
-import pickle
 import random
 import socket
 import sys
@@ -25,6 +23,7 @@ import pytest
 
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
 from pytest_instrcount.callgrind.inside.bystanders import say_first_run, start_no_server
+from pytest_instrcount.callgrind.inside.canonical import take_late, take_options
 from pytest_instrcount.callgrind.inside.collect import only_collect
 from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
@@ -44,7 +43,11 @@ from pytest_instrcount.callgrind.inside.layout import disturb, renew_versions
 from pytest_instrcount.callgrind.inside.loops import steady_loops
 from pytest_instrcount.callgrind.inside.output import keep_last_words, restart_capture
 from pytest_instrcount.callgrind.inside.places import open_arena
-from pytest_instrcount.callgrind.inside.preparing import prepare_collection, prepare_loop
+from pytest_instrcount.callgrind.inside.preparing import (
+    prepare_collection,
+    prepare_late,
+    prepare_loop,
+)
 from pytest_instrcount.callgrind.inside.rehearsal import rehearse
 from pytest_instrcount.callgrind.inside.runner import TestChild, top_level_modules
 from pytest_instrcount.callgrind.requests import load_requests
@@ -78,12 +81,12 @@ def main(plan: Mapping[str, Any], loader: Any) -> None:
     replace_system_random()
     random.seed(0)
     sys.setswitchinterval(SWITCH_SECONDS)
-    config = pytest.Config.fromdictargs(
-        {name: pickle.loads(base64.b64decode(value)) for name, value in plan["options"]},
-        plan["args"],
-    )
+    options, late = take_options(plan["options"])
+    config = pytest.Config.fromdictargs(options, plan["args"])
+    take_late(config, late)
     config.stash[INSIDE] = True
-    config.pluginmanager.register(Zygote(config, line, plan, loader), "instrcount-zygote")
+    zygote = Zygote(config, line, plan, loader, late)
+    config.pluginmanager.register(zygote, "instrcount-zygote")
     start_no_server(config)
     status = config.hook.pytest_cmdline_main(config=config)
     # Only a session that could not be started comes back.
@@ -140,12 +143,18 @@ class Zygote:
     """The plugin that takes over where pytest would collect and run."""
 
     def __init__(
-        self, config: pytest.Config, line: Line, plan: Mapping[str, Any], loader: Any
+        self,
+        config: pytest.Config,
+        line: Line,
+        plan: Mapping[str, Any],
+        loader: Any,
+        late: dict[str, bytes],
     ) -> None:
         self._config = config
         self._line = line
         self._plan = plan
         self._loader = loader
+        self._late = late
         self._sink = io.StringIO()
         self._functions: list[FunctionType] = []
 
@@ -213,11 +222,11 @@ class Zygote:
         path = order["path"]
         disturb(order["layout"])
         restart_capture(self._config)
-        listener = CollectListener()
+        listener = CollectListener(session, self._late)
         self._config.pluginmanager.register(listener)
         why = ""
         try:
-            with only_collect(path, self._config), compat.unchecked_markers():
+            with only_collect(path, self._config), compat.before_configuration(self._config):
                 session.perform_collect([path])
         except pytest.UsageError as error:
             why = "\n".join(map(str, error.args))
@@ -271,8 +280,15 @@ def described(error: BaseException) -> str:
 class CollectListener:
     """Keeps the text of collectors that failed, or were skipped: outside they were not."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: pytest.Session, late: dict[str, bytes]) -> None:
         self.problems: list[str] = []
+        self._session, self._late = session, late
+        self._known = session.config.pluginmanager.get_plugins()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_file(self) -> None:
+        take_late(self._session.config, self._late)
+        prepare_late(self._session, self._known)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Collection
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +35,15 @@ def prepare_collection(session: pytest.Session) -> None:
     config, hook = session.config, session.config.hook.pytest_collection
     for each in _of_others(hook):
         alone(config, hook, each)(session=session)
+
+
+def prepare_late(session: pytest.Session, known: Collection[object]) -> None:
+    """Call what a file's conftests do before the collection, as if pytest had been started with that file."""
+    config, hook = session.config, session.config.hook.pytest_collection
+    config.pluginmanager.subset_hook_caller("pytest_sessionstart", known)(session=session)
+    for each in _of_others(hook):
+        if each.plugin not in known:
+            alone(config, hook, each)(session=session)
 
 
 def prepare_loop(session: pytest.Session) -> None:

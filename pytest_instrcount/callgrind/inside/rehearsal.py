@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind.channel import REPETITION, rehearsal_name
+from pytest_instrcount.callgrind.channel import REPETITION, rehearsal_name, socket_pair
 from pytest_instrcount.callgrind.inside.forking import Line
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.config.stash import COUNTING
@@ -81,8 +81,8 @@ class _Plugin:
 
 def _open_line() -> tuple[Line, socket.socket]:
     """A line whose other end we hold."""
-    hand, their_hand = socket.socketpair()
-    ours, theirs = socket.socketpair()
+    hand, their_hand = socket_pair()
+    ours, theirs = socket_pair()
     socket.send_fds(hand, [b"L"], [theirs.fileno(), their_hand.fileno()])
     line = Line.take(their_hand)
     for each in (hand, their_hand, theirs):

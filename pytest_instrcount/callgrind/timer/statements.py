@@ -6,11 +6,11 @@ import atexit
 import json
 import marshal
 import os
-import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_instrcount.callgrind.channel import socket_pair
 from pytest_instrcount.callgrind.command import python_command
 from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.callgrind.launch import write_listings
@@ -63,7 +63,7 @@ class Server:
     def __init__(self, context: LaunchContext) -> None:
         self.context = context
         self.launch = Launch(context.valgrind)
-        self._line, theirs = socket.socketpair()
+        self._line, theirs = socket_pair()
         try:
             plan = self.launch.path / "plan.json"
             environment = dict(context.environment)

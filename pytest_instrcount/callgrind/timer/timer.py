@@ -213,7 +213,7 @@ class Timer:
             sys.executable,
             self._environment(),
             os.getcwd(),
-            [entry or os.getcwd() for entry in sys.path],
+            [each or os.getcwd() for each in sys.path if isinstance(each, str)],
             ["torch"] if torch else [],
             sys.dont_write_bytecode,
         )

@@ -138,6 +138,15 @@ def printable(text: str) -> str:
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
 
 
+def typable(command: str) -> str:
+    r"""A command, or a word of one, with what a terminal could obey escaped; wide letters must stay.
+
+    >>> print(typable("pytest 'test_中.py'\x1b"))
+    pytest 'test_中.py'\x1b
+    """
+    return "".join(char if char.isprintable() else _escaped(char) for char in command)
+
+
 def named(names: Sequence[str], most: int = 3) -> str:
     """The first of some names, and how many more there are.
 
@@ -171,7 +180,7 @@ def shown_path(path: Path) -> str:
     >>> shown_path(Path("a b.json"))
     "'a b.json'"
     """
-    return shlex.quote(printable(str(path)))
+    return shlex.quote(typable(str(path)))
 
 
 #: What a command needs of the present run's command line, as the folder of baselines.
@@ -205,4 +214,4 @@ def measure(nodeid: str = "") -> str:
 
 def measure_all(*words: str) -> str:
     """The command that stores whatever it measures; ``words`` say what."""
-    return shlex.join(["pytest", "--instrcount-update-baseline", *_options, *map(printable, words)])
+    return shlex.join(["pytest", "--instrcount-update-baseline", *_options, *map(typable, words)])
