@@ -10,7 +10,8 @@ parse(), cProfile's create_stats(), which is a table of sums only.
 Targets of the core in C: a tree with builtins and rows faster than viztracer and cProfile with theirs;
 from 3.12 on counts at most 1.35x the work; at most 17 bytes an event. Of the core in Python, or of a
 backend that has none in C: on 3.12+ counts at most 1.1x cProfile's slowdown, 20 bytes an event, rows of
-10 million events at under 600 ns an event.
+10 million events at under 600 ns an event. "no-op" is a callback in C that does nothing, called for starts and
+resumes alone: from 3.12 on no tracer can cost less than what CPython takes for that.
 viztracer, yappi and markdown are looked at where they are installed.
 """
 
@@ -22,6 +23,7 @@ import functools
 import gc
 import importlib.util
 import json
+import operator
 import random
 import statistics
 import sys
@@ -154,6 +156,20 @@ def with_yappi(work: Work) -> float:
         yappi.clear_stats()
 
 
+def with_no_op(work: Work) -> float:
+    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    events = monitoring.events
+    monitoring.use_tool_id(monitoring.PROFILER_ID, "no-op")
+    for event in (events.PY_START, events.PY_RESUME):
+        monitoring.register_callback(monitoring.PROFILER_ID, event, operator.is_)
+    monitoring.set_events(monitoring.PROFILER_ID, events.PY_START | events.PY_RESUME)
+    try:
+        return timed(work)
+    finally:
+        monitoring.set_events(monitoring.PROFILER_ID, 0)
+        monitoring.free_tool_id(monitoring.PROFILER_ID)
+
+
 def with_ours(*, rows: bool = False, **options: object) -> Callable[[Work], float]:
     def run(work: Work) -> float:
         tracer = Tracer(TraceOptions(max_events=50_000_000, **options))  # type: ignore[arg-type]
@@ -178,6 +194,8 @@ def modes() -> dict[str, Callable[[Work], float]]:
         "cProfile": with_cprofile(),
         "its rows": with_cprofile(rows=True),
     }
+    if sys.version_info >= (3, 12):
+        found["no-op"] = with_no_op
     if importlib.util.find_spec("viztracer"):
         found["viztracer"] = with_viztracer()
         found["viz. rows"] = with_viztracer(rows=True)

@@ -70,6 +70,8 @@ class CommandLine:
     selects_always: bool = False
     #: whether --lf or its like left tests out, which a second run would not leave out
     by_history: bool = False
+    #: how pytest was started
+    program: tuple[str, ...] = ("pytest",)
 
     def needed(self, *, selecting: bool) -> list[str]:
         """The words that another run needs; ``selecting``: also those that select tests.
@@ -118,6 +120,15 @@ class CommandLine:
         return self.by_history or self.needed(selecting=True) != self.needed(selecting=False)
 
 
+def program_of(words: Sequence[str]) -> tuple[str, ...]:
+    """How pytest was started with these: ``python -m pytest`` finds modules that ``pytest`` does not.
+
+    >>> program_of(["bin/python", "-m", "pytest", "-q"]), program_of(["python", "bin/pytest", "-m", "pytest"])
+    (('bin/python', '-m', 'pytest'), ('pytest',))
+    """
+    return tuple(words[:3]) if list(words[1:3]) == ["-m", "pytest"] else ("pytest",)
+
+
 def _without_flags(word: str) -> str:
     """A word like ``-xqk`` without its letters that nothing needs: ``-k``.
 
@@ -139,7 +150,7 @@ def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
     >>> measure_tests(CommandLine(("-x", "-p", "mine", "-k", "a"), frozenset()), ["t.py::b"])
     'pytest --instrcount -p mine t.py::b'
     """
-    return shlex.join(["pytest", "--instrcount", *typed.needed(selecting=False), *words])
+    return shlex.join([*typed.program, "--instrcount", *typed.needed(selecting=False), *words])
 
 
 def prune_run(typed: CommandLine) -> str:
@@ -149,7 +160,7 @@ def prune_run(typed: CommandLine) -> str:
     'pytest --instrcount-prune -c b.ini bench'
     """
     places = [word for word in typed.words if word in typed.names and "::" not in word]
-    return shlex.join([*PRUNE.split(), *typed.needed(selecting=False), *places])
+    return shlex.join([*typed.program, *PRUNE.split()[1:], *typed.needed(selecting=False), *places])
 
 
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:
@@ -178,4 +189,4 @@ def _is_left(verdicts: Collection[Verdict]) -> bool:
 
 def _command(typed: CommandLine, words: Sequence[str], tests: Sequence[str]) -> str:
     chosen = [] if typed.policy in ("changed", "all") else [f"{_POLICY}=changed"]
-    return shlex.join(["pytest", UPDATE, *chosen, *words, *tests])
+    return shlex.join([*typed.program, UPDATE, *chosen, *words, *tests])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.config.child_spec import ChildSpec
-from pytest_instrcount.config.command_line import CommandLine
+from pytest_instrcount.config.command_line import CommandLine, program_of
 from pytest_instrcount.config.given import (
     Given,
     parse_calls,
@@ -222,6 +223,7 @@ def load_command_line(config: pytest.Config) -> CommandLine:
         policy=config.getini("instrcount_update_policy") or POLICIES[0],
         selects_always=any(word.startswith(("-k", "-m")) for word in always),
         by_history=any(getattr(config.option, name, False) for name in history),
+        program=program_of(sys.orig_argv),
     )
 
 

@@ -33,8 +33,9 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
         return None
     _check_parts(config)
     settings = load_settings(config)
-    advise_with(load_command_line(config).needed(selecting=False))
-    config.add_cleanup(lambda: advise_with(()))
+    typed = load_command_line(config)
+    advise_with(typed.program, typed.needed(selecting=False))
+    config.add_cleanup(lambda: advise_with(("pytest",), ()))
     if not hasattr(config, "workerinput"):  # which writes nothing
         _prepare_writing(config, settings)
     if settings.backend != "auto":

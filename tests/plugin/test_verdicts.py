@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -65,6 +66,22 @@ def test_a_command_names_what_is_there(project: Project, monkeypatch: pytest.Mon
     result = project.measure("test_解析.py")
     (command,) = (line for line in result.outlines if line.startswith("  fix: "))
     assert command == "  fix: pytest --instrcount-update-baseline 'test_解析.py::test_数'"
+
+
+def test_commands_begin_as_the_run_did(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``python -m pytest`` puts its folder on the path, without which a suite may find nothing."""
+    monkeypatch.setattr(sys, "orig_argv", ["bin/python", "-m", "pytest", "--instrcount"])
+    project.write(SUITE)
+    assert (
+        "  accept: bin/python -m pytest --instrcount-update-baseline" in project.measure().outlines
+    )
+    project.update()
+    (kept,) = project.path.rglob("test_a-*.json")
+    kept.write_text("{")
+    result = project.measure()
+    result.stdout.fnmatch_lines(
+        ["  fix: rm * && bin/python -m pytest --instrcount-update-baseline *"]
+    )
 
 
 @pytest.mark.parametrize("args", [(), ("--instrcount-missing=auto",)])

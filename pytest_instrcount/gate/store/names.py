@@ -183,13 +183,14 @@ def shown_path(path: Path) -> str:
     return shlex.quote(typable(str(path)))
 
 
-#: What a command needs of the present run's command line, as the folder of baselines.
+#: How the present run was started, and what a command needs of its options, as the folder of baselines.
+_program: list[str] = ["pytest"]
 _options: list[str] = []
 
 
-def advise_with(options: Sequence[str]) -> None:
-    """Have commands that are advised say these options, too."""
-    _options[:] = options
+def advise_with(program: Sequence[str], options: Sequence[str]) -> None:
+    """Have commands that are advised start so, with these options, too."""
+    _program[:], _options[:] = program, options
 
 
 def remeasure(path: Path, nodeid: str = "") -> str:
@@ -214,4 +215,4 @@ def measure(nodeid: str = "") -> str:
 
 def measure_all(*words: str) -> str:
     """The command that stores whatever it measures; ``words`` say what."""
-    return shlex.join(["pytest", "--instrcount-update-baseline", *_options, *map(typable, words)])
+    return shlex.join([*_program, "--instrcount-update-baseline", *_options, *map(typable, words)])
