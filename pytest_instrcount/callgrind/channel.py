@@ -70,8 +70,10 @@ def framed(message: Mapping[str, object]) -> bytes:
 
 
 def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets, also where a conftest's ``socket.socket`` lets no test have one."""
+    """Two connected sockets that block, whatever a conftest has made of ``socket`` and its default timeout."""
     made: Any = _socket.socketpair()
+    for each in made:
+        each.settimeout(None)
     return made  # type: ignore[no-any-return]
 
 

@@ -19,7 +19,7 @@ _MOST_NAMES = 5
 # What neither selects tests nor changes what they do: how the run is shown, where it stops, what
 # fails it. All else stays, since options of other plugins and of a conftest may matter.
 _NEEDLESS_FLAGS = f"""
-    --cache-clear --clean-durations --disable-pytest-warnings --disable-warnings --exitfirst
+    --cache-clear --clean-durations --debug --disable-pytest-warnings --disable-warnings --exitfirst
     --failed-first --ff --fold-skipped --force-short-summary --full-trace --instrcount
     --instrcount-prune --instrcount-shard --instrcount-timings --instrcount-update-inline --last-failed
     --lf --new-first --nf --no-fold-skipped --no-header --no-showlocals --no-summary --quiet --setup-show
@@ -27,8 +27,8 @@ _NEEDLESS_FLAGS = f"""
     --verbose {UPDATE}
 """
 _NEEDLESS_VALUED = f"""
-    --capture --code-highlight --color --durations --durations-min --instrcount-bundle --instrcount-debug
-    --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
+    --capture --code-highlight --color --debug --durations --durations-min --instrcount-bundle
+    --instrcount-debug --instrcount-improved --instrcount-incomparable --instrcount-keep --instrcount-max-delta
     --instrcount-missing --instrcount-reason --instrcount-reason-above --instrcount-report
     --instrcount-timings-csv --instrcount-trace-tolerance
     --junit-prefix --junit-xml --junitprefix --junitxml --last-failed-no-failures --lfnf
@@ -76,16 +76,19 @@ class CommandLine:
     def needed(self, *, selecting: bool) -> list[str]:
         """The words that another run needs; ``selecting``: also those that select tests.
 
+        Names come first: an option of a plugin may take the word behind it for its value.
+
         >>> typed = CommandLine(("-xq", "-p", "mine", "--tb=short", "-k", "a", "t.py"), frozenset(["t.py"]))
         >>> typed.needed(selecting=False), typed.needed(selecting=True)
-        (['-p', 'mine'], ['-p', 'mine', '-k', 'a', 't.py'])
+        (['-p', 'mine'], ['t.py', '-p', 'mine', '-k', 'a'])
         """
-        return [
-            word
+        needed = [
+            (name, words)
             for name, words in self._options()
             if self._is_needed(name, words[0], selecting=selecting)
-            for word in words
         ]
+        needed.sort(key=lambda each: each[0] != "" or each[1][0] not in self.names)
+        return [word for _, words in needed for word in words]
 
     def _options(self) -> Iterator[tuple[str, list[str]]]:
         """Name and words of each option; "" for any other word, "--" for all that is behind one."""
@@ -148,19 +151,19 @@ def measure_tests(typed: CommandLine, words: Sequence[str]) -> str:
     """The command that measures these tests and stores nothing.
 
     >>> measure_tests(CommandLine(("-x", "-p", "mine", "-k", "a"), frozenset()), ["t.py::b"])
-    'pytest --instrcount -p mine t.py::b'
+    'pytest --instrcount t.py::b -p mine'
     """
-    return shlex.join([*typed.program, "--instrcount", *typed.needed(selecting=False), *words])
+    return shlex.join([*typed.program, "--instrcount", *words, *typed.needed(selecting=False)])
 
 
 def prune_run(typed: CommandLine) -> str:
     """The command that deletes stale baselines: of the files that were asked for, without a selection.
 
     >>> prune_run(CommandLine(("-c", "b.ini", "-k", "a", "bench", "t.py::b"), frozenset(["bench", "t.py::b"])))
-    'pytest --instrcount-prune -c b.ini bench'
+    'pytest --instrcount-prune bench -c b.ini'
     """
     places = [word for word in typed.words if word in typed.names and "::" not in word]
-    return shlex.join([*typed.program, *PRUNE.split()[1:], *typed.needed(selecting=False), *places])
+    return shlex.join([*typed.program, *PRUNE.split()[1:], *places, *typed.needed(selecting=False)])
 
 
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:
@@ -189,4 +192,4 @@ def _is_left(verdicts: Collection[Verdict]) -> bool:
 
 def _command(typed: CommandLine, words: Sequence[str], tests: Sequence[str]) -> str:
     chosen = [] if typed.policy in ("changed", "all") else [f"{_POLICY}=changed"]
-    return shlex.join([*typed.program, UPDATE, *chosen, *words, *tests])
+    return shlex.join([*typed.program, UPDATE, *chosen, *tests, *words])

@@ -138,6 +138,11 @@ def _apart(value: Any, known: dict[int, Any]) -> Any:
     return new
 
 
+def skipped_files(config: pytest.Config) -> int:
+    """How many files --lf has not collected. Tests that it deselects are told by a hook, files are not."""
+    return getattr(config.pluginmanager.get_plugin("lfplugin"), "_skipped_files", 0)
+
+
 def has_setups(session: pytest.Session) -> bool:
     """True if anything is set up that a later test may share."""
     state: Any = session._setupstate

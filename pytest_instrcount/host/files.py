@@ -39,7 +39,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to that becomes ``path`` when the block ends well; makes missing folders.
+    """A file to write to that becomes ``path``, with its mode, when the block ends well; makes missing folders.
 
     Raises OSError. After any error the present file is as it was, and there is no temp file.
     """
@@ -49,6 +49,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         with temp.open("xb") as file:
             yield file
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temp, stat.S_IMODE(path.stat().st_mode))
         os.replace(temp, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -70,7 +70,7 @@ def _write_file(path: Path, tests: Mapping[str, TestResult]) -> tuple[int, set[s
         source = source[:start] + text + source[end:]
     if changes:
         try:
-            replace_file(path, source)
+            replace_file(path.resolve(), source)
         except OSError as error:
             raise unwritable(path, error) from error
     return len(changes), set(held)

@@ -84,7 +84,7 @@ def register_gate(
     return gate
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Gate:
     """The plugin object that judges; ``close`` does it once all is measured."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_BLAMED = 20
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Counting:
     """The plugin object that measures; its hooks are in the order of the story.
 

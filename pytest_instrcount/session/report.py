@@ -33,7 +33,7 @@ ALLOW_MORE = (
 )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Reporter:
     """The plugin object that reports.
 

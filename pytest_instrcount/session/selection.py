@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from pytest_instrcount.config.compat import skipped_files
 from pytest_instrcount.config.options import runs_natively
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.gate.cause import Cause
@@ -61,8 +62,10 @@ class Selection:
         self._collected: set[str] = set()
         self._broken: set[str] = set()
         self._skipped: set[str] = set()
-        #: id() of an item -> what it was called when it was collected, before --dist=loadgroup
-        self._called: dict[int, str] = {}
+        #: what each item was called when it was collected, before --dist=loadgroup
+        self._called: list[tuple[str, pytest.Item]] = []
+        #: whether --lf has left out files, which it does not name
+        self._lacks_files = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the collectors that worked."""
@@ -81,15 +84,19 @@ class Selection:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note each test, whatever becomes of it."""
         self._collected.add(item.nodeid)
-        self._called[id(item)] = item.nodeid
+        self._called.append((item.nodeid, item))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what plugins have left out without a word, as some that make shards do."""
-        present = {self._called.get(id(item), item.nodeid) for item in session.items}
+        present = set(map(id, session.items))
+        known = self._ignored | self._deselected
+        for nodeid, item in self._called:
+            if id(item) not in present and nodeid not in known:
+                self._dropped.add(nodeid)
+                (self._deselected if is_measured(item) else self._ignored).add(nodeid)
         self._called.clear()
-        self._dropped |= self._collected - present - self._ignored - self._deselected
-        self._deselected |= self._dropped
+        self._lacks_files = skipped_files(self._config) > 0
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -106,6 +113,7 @@ class Selection:
         """Know what another process has collected."""
         for name in _FACTS.split():
             getattr(self, f"_{name}").update(facts[name])
+        self._lacks_files = bool(getattr(self._config.option, "lf", False))
 
     def note_measured(self, nodeids: Iterable[str]) -> None:
         """The tests of this run that are measured."""
@@ -157,13 +165,13 @@ class Selection:
         file = nodeid.partition("::")[0]
         if not os.path.exists(self._config.rootpath / file):
             return True
-        if self._partial_arguments() or self._by_last_failure():
+        if self._partial_arguments() or self._lacks_files:
             return False
         if file in self._broken:
             return False
         if file not in self._files:
             return self._was_to_be_collected(file)
-        return nodeid not in known and nodeid not in self._deselected
+        return nodeid not in known | self._deselected | self._dropped
 
     def _was_to_be_collected(self, file: str) -> bool:
         """True if the arguments hold a file that pytest has left out, and neither they nor the file say so."""
@@ -203,18 +211,14 @@ class Selection:
             return f"{left_out} tests were deselected"
         if self._broken:
             return "some files could not be collected"
-        if self._by_last_failure():
+        if self._lacks_files:
             return "--lf leaves files out"
         return ""
 
     def knows_all(self) -> bool:
         """True if no test was left out of the files of this run that it would have measured."""
-        by_name = self._partial_arguments() or self._by_last_failure()
+        by_name = self._partial_arguments() or self._lacks_files
         return not (by_name or self._deselected or self._broken)
-
-    def _by_last_failure(self) -> bool:
-        """True if --lf leaves tests out: it does not say which."""
-        return bool(getattr(self._config.option, "lf", False))
 
     def _partial_arguments(self) -> bool:
         return any("::" in str(arg) for arg in self._config.args)

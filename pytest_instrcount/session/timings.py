@@ -38,7 +38,7 @@ def start_account(config: pytest.Config, settings: Settings) -> Account:
     return account
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Accounting:
     """The plugin object that knows which phase begins and ends. To be registered last: outermost.
 

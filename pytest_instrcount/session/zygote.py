@@ -100,7 +100,7 @@ def start_zygote(
 
 def plugin_arguments(config: pytest.Config) -> list[str]:
     """The user's ``-p``, without ``no:NAME`` of what is installed: inside nothing offers it."""
-    given = list(config.option.plugins)
+    given = [each.strip() for each in config.option.plugins]  # "-p name" in an ini file is one word
     if not any(each.startswith("no:") for each in given):
         return given
     wanted = {*os.environ.get("PYTEST_PLUGINS", "").split(","), *given}

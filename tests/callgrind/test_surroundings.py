@@ -405,6 +405,7 @@ def test_what_the_project_does_before_a_test_is_done(
         def no_network(*args, **kwargs):
             raise RuntimeError("no network")
         socket.socket = no_network
+        socket.setdefaulttimeout(0.001)
 
         def pytest_runtest_protocol(item, nextitem):
             DONE.append((__name__, "protocol"))

@@ -82,12 +82,16 @@ def test_fixture(instrcount): instrcount(len, "")
 
 
 def test_each_form_of_a_marker(project: Project) -> None:
-    """The count and the limit more, in three digits; nothing else changes, and there is no folder."""
-    (project.path / "test_it.py").write_text(SUITE)
+    """The count and the limit more, in three digits; all else stays, a link too, without a folder."""
+    kept = project.path.parent / "kept.py"
+    kept.write_text(SUITE)
+    kept.chmod(0o755)
+    (project.path / "test_it.py").symlink_to(kept)
     project.valgrind.costs["test_given[2]"] = 20_000
     result = project.run("--instrcount-update-inline")
     text = (project.path / "test_it.py").read_text()
     assert text == WRITTEN
+    assert (project.path / "test_it.py").is_symlink() and kept.stat().st_mode & 0o777 == 0o755
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["instrcount: max_ir written to 8 markers"])
     assert not (project.path / "instrcount_baselines").exists()

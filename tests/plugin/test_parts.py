@@ -26,3 +26,11 @@ def test_all_parts_are_known() -> None:
     sources = (path.read_text() for path in Path(session.__file__).parent.rglob("*.py"))
     named = set(re.findall(r'"instrcount-([a-z]+)"', "".join(sources)))
     assert named - {"nothing"} == {*PARTS.split()}
+
+
+def test_all_parts_can_be_shown(project: Project) -> None:
+    """Before they have begun, too, as ``--trace-config`` does."""
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    result = project.measure("--trace-config")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*instrcount-run*Counting*"])

@@ -376,6 +376,9 @@ def test_stale_is_judged_by_who_knows_all(
         pytest.param("", "python_files = test_other.py", (".",), 1, id="an argument that holds it"),
         pytest.param("", "", ("test_other.py",), 0, id="another file was asked for"),
         pytest.param("", "python_files = test_other.py", ("./x/..",), 1, id="a longer way"),
+        pytest.param(
+            "", "python_files = test_other.py", ("--lf",), 1, id="--lf that leaves out none"
+        ),
         pytest.param("", "python_files = test_other.py", ("--pyargs",), 1, id="no module"),
         pytest.param("", "python_files = test_other.py", ("--pyargs", "."), 1, id="a path"),
         pytest.param("", "", ("--pyargs", "test_other"), 0, id="another module"),
@@ -433,6 +436,22 @@ def test_a_test_that_a_conftest_takes_out_is_named(
     assert result.ret == pytest.ExitCode.OK
     joined = " ".join(map(str.strip, result.stdout.lines))
     assert "took 1 test with a baseline out of the run: test_it.py::test_b" in joined
+
+
+def test_a_plain_test_that_a_conftest_takes_out_hides_no_stale_one(
+    suite: Project, in_ci: Callable[[], None]
+) -> None:
+    suite.write(
+        SUITE.replace("def test_b", "def manual_b") + "\ndef test_manual(): pass\n",
+        conftest="def pytest_collection_modifyitems(items):\n"
+        "    items[:] = [item for item in items if item.name != 'test_manual']\n",
+    )
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        ["test_b: its baseline is there, and the test is gone [[]baseline-gone[]]"]
+    )
 
 
 def test_a_module_that_is_skipped_is_pytests_to_report(
@@ -569,7 +588,7 @@ def test_shards_are_judged_by_merge(
 def test_ids_that_xdist_changes(pytester: pytest.Pytester) -> None:
     """``--dist=loadgroup`` adds groups to the ids of tests: none of them was left out."""
     selection = Selection(pytester.parseconfig())
-    item: Any = SimpleNamespace(nodeid="test_it.py::test_a")
+    item: Any = SimpleNamespace(nodeid="test_it.py::test_a", get_closest_marker=str)
     selection.pytest_itemcollected(item)
     item.nodeid += "@group"
     session: Any = SimpleNamespace(items=[item])

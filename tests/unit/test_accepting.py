@@ -34,19 +34,22 @@ def typed(line: str, *names: str, **further: object) -> CommandLine:
         ("-k 'a or b' -m slow --deselect t.py::test_9 --ignore=x t.py @list.txt", ""),
         ("-x -- t.py", ""),
         ("-r", ""),
+        # options that take what is behind them for their value
+        ("--cov --instrcount t.py", "--cov"),
+        ("--debug --debug=log t.py", ""),
     ],
 )
 def test_what_is_kept(line: str, needed: str | None) -> None:
     """What says which project, plugins and tests these are stays; how the run is shown does not."""
     wanted = shlex.split(line if needed is None else needed)
     command = shlex.split(accept_tests(typed(line, "t.py"), ["t.py::test_a[1 2]"]))
-    assert command == ["pytest", "--instrcount-update-baseline", *wanted, "t.py::test_a[1 2]"]
+    assert command == ["pytest", "--instrcount-update-baseline", "t.py::test_a[1 2]", *wanted]
 
 
 def test_a_selection_that_replaces_the_inis_stays() -> None:
     """``-m slow`` beside ``addopts = -m 'not slow'``: without it the test would be deselected."""
     line = typed("-m slow t.py", "t.py", selects_always=True)
-    assert accept_tests(line, ["t.py::test_a"]) == f"{UPDATE} -m slow t.py::test_a"
+    assert accept_tests(line, ["t.py::test_a"]) == f"{UPDATE} t.py::test_a -m slow"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,11 @@ def test_a_selection_that_replaces_the_inis_stays() -> None:
         ),
         # many: the user's selection, if it has no others
         (typed("t.py", "t.py"), dict.fromkeys(MANY, (Verdict.improved,)), f"{UPDATE} t.py"),
+        (
+            typed("--cov -q t.py", "t.py"),
+            dict.fromkeys(MANY, (Verdict.improved,)),
+            f"{UPDATE} t.py --cov",
+        ),
         # others are left alone by an update
         (
             typed("-q -k test", ""),

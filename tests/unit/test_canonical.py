@@ -99,7 +99,7 @@ def test_arguments(tmp_path: Path) -> None:
     (argument,) = canonical_args([], tmp_path)
     assert Path(argument).is_file()
     (tmp_path / "conftest.py").write_text("")
-    assert canonical_args(["one", "no:two"], tmp_path) == [
+    assert canonical_args(["one", "no:two", "no:terminal"], tmp_path) == [
         "-p",
         "one",
         "-p",

@@ -40,7 +40,10 @@ def test_site_finds_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_not_told(pytester: pytest.Pytester, tmp_path: Path) -> None:
-    """``-p no:NAME`` of what is installed; but where a conftest names it, or it is pytest's own."""
+    """``-p no:NAME`` of what is installed; but where a conftest names it, or it is pytest's own.
+
+    As one word with a blank in it, as ini files have it.
+    """
     for name in ("left_out", "wanted"):
         folder = tmp_path / f"{name}-1.0.dist-info"
         folder.mkdir()
@@ -49,5 +52,5 @@ def test_what_is_left_out_is_not_told(pytester: pytest.Pytester, tmp_path: Path)
     pytester.syspathinsert(tmp_path)
     pytester.makeconftest("pytest_plugins = ['wanted']")
     given = ["no:left_out", "no:wanted", "no:cacheprovider"]
-    config = pytester.parseconfigure(*[f"-p{each}" for each in given])
+    config = pytester.parseconfigure(*[f"-p {each}" for each in given])
     assert [*plugin_arguments(config)] == given[1:]

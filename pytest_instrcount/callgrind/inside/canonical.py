@@ -199,7 +199,9 @@ def canonical_args(plugins: list[str], rootdir: Path) -> list[str]:
     anchor = rootdir / "conftest.py"
     if not anchor.exists():
         anchor = Path(__file__)
-    args = [part for plugin in plugins for part in ("-p", plugin)]
+    # what shows fixtures asks for the terminal's reporter, which is silent here
+    loaded = [each for each in plugins if each != "no:terminal"]
+    args = [part for plugin in loaded for part in ("-p", plugin)]
     return [*args, str(anchor)]
 
 

@@ -58,6 +58,8 @@ class Line:
         for descriptor in descriptors:  # what a test executes is not to have them
             os.set_inheritable(descriptor, False)
         channel, own_hand = (_Socket(fileno=descriptor) for descriptor in descriptors)
+        for each in (channel, own_hand):  # there may be a default
+            each.settimeout(None)
         line = cls(Channel(channel), own_hand)
         line.channel.send({"kind": "hello", "pid": process_name()})
         return line

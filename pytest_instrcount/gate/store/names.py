@@ -215,4 +215,4 @@ def measure(nodeid: str = "") -> str:
 
 def measure_all(*words: str) -> str:
     """The command that stores whatever it measures; ``words`` say what."""
-    return shlex.join([*_program, "--instrcount-update-baseline", *_options, *map(typable, words)])
+    return shlex.join([*_program, "--instrcount-update-baseline", *map(typable, words), *_options])

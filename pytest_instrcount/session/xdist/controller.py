@@ -76,7 +76,7 @@ def _taking(name: str) -> Callable[..., None]:
     return lambda self, _, *said: getattr(self._findings, name)(*said)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Controller:
     """The plugin object that takes what workers send, and judges once they are done."""
 
