@@ -157,7 +157,7 @@ def test_nobody_need_report(project: pytest.Pytester) -> None:
     """Verbosity is an option of the plugin that does."""
     project.makepyfile("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
     options = ("-p", "no:terminal", "--instrcount-report=json:report.json")
-    assert project.runpytest("--instrcount", *options).ret == 0
+    assert project.runpytest_subprocess("--instrcount", *options).ret == 0
     [test] = json.loads((project.path / "report.json").read_text())["tests"]
     assert test["verdict"] == "new"
 

@@ -6,7 +6,8 @@ import dis
 import fnmatch
 import re
 import sys
-from types import ModuleType
+import weakref
+from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pytest_instrcount.callgrind.inside.forgetting import (
     CAN_FORGET,
     empty_tables,
     find_tables,
+    forget_adaptation,
     immortalize_names,
     specialized_anew,
 )
@@ -122,3 +124,19 @@ def test_names_of_modules_are_immortal(monkeypatch: pytest.MonkeyPatch) -> None:
     before = sys.getrefcount(module.__name__)
     held = [module.__name__] * 10
     assert sys.getrefcount(held[0]) == before
+
+
+def test_code_that_is_looked_up_stays() -> None:
+    """Trio has a table of code objects with weak keys: it would not find what it has marked."""
+
+    def marked() -> CodeType:
+        return (lambda: 0).__code__
+
+    def plain() -> None:
+        pass
+
+    kept, nested, other = marked.__code__, marked(), plain.__code__
+    table = weakref.WeakSet([kept])
+    forget_adaptation([marked, plain])  # type: ignore[list-item]
+    assert marked.__code__ is kept and marked() is nested and marked.__code__ in table
+    assert plain.__code__ is not other

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+from weakref import getweakrefcount
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 #: What 3.12 combines out of two instructions, in new code alone, would stay apart.
@@ -105,10 +106,12 @@ def functions_alive() -> list[FunctionType]:
 
 
 def forget_adaptation(functions: list[FunctionType]) -> None:
-    """Give functions code that has not adapted to anything yet."""
+    """Give functions code that has not adapted to anything yet; code that somebody looks up by has to stay."""
     made: dict[int, tuple[CodeType, CodeType]] = {}
 
     def fresh(code: CodeType) -> CodeType:
+        if getweakrefcount(code):  # as in trio's table of what no Ctrl-C may interrupt
+            return code
         if id(code) not in made:
             consts = tuple(fresh(c) if type(c) is CodeType else c for c in code.co_consts)
             made[id(code)] = code, code.replace(co_consts=consts)
