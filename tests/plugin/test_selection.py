@@ -187,7 +187,6 @@ def test_prune_of_nothing(suite: Project) -> None:
         (("-k", "a1"), "3 tests were deselected"),
         (("-m", "not slow", "--deselect=test_a.py::test_a1"), "1 tests were deselected"),
         (("test_a.py::test_a1",), "only some tests of a file were asked for"),
-        (("--lf",), "--lf leaves files out"),
     ],
 )
 def test_prune_is_refused_on_a_part(suite: Project, args: tuple[str, ...], why: str) -> None:
@@ -206,6 +205,19 @@ def test_prune_is_refused_on_a_part(suite: Project, args: tuple[str, ...], why: 
         ]
     )
     assert len(suite.baselines()) == 6
+
+
+def test_prune_is_refused_where_last_failed_leaves_files_out(suite: Project) -> None:
+    """Where nothing has failed --lf leaves out none, and is no part."""
+    assert suite.run("--instrcount-prune", "--lf").ret == pytest.ExitCode.OK
+    suite.write(test_d="def test_fails(): assert 0")
+    assert suite.run().ret == pytest.ExitCode.TESTS_FAILED
+    result = suite.run("--instrcount-prune", "--lf")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*nothing was pruned, since --lf leaves files out [[]prune-partial]"]
+    )
+    assert len(suite.baselines()) == 4
 
 
 def test_prune_is_refused_after_collection_errors(suite: Project) -> None:

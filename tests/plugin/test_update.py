@@ -123,8 +123,8 @@ def test_the_accepting_command_accepts_what_the_run_has_shown(moved: Project) ->
     names = "test_it.py::test_slower test_it.py::test_new"
     result.stdout.fnmatch_lines(
         [
-            "  accept: pytest --instrcount-update-baseline --rootdir=. test_it.py::test_slower",
-            f"  accept: pytest --instrcount-update-baseline --rootdir=. {names}",
+            "  accept: pytest --instrcount-update-baseline test_it.py::test_slower --rootdir=.",
+            f"  accept: pytest --instrcount-update-baseline {names} --rootdir=.",
         ]
     )
     before = moved.baseline_ir()
@@ -139,7 +139,7 @@ def test_the_accepting_command_is_for_where_it_is_typed(
     (moved.path / "sub").mkdir()
     monkeypatch.chdir(moved.path / "sub")
     moved.measure("--rootdir=..", "../test_it.py").stdout.fnmatch_lines(
-        ["  accept: pytest --instrcount-update-baseline --rootdir=.. ../test_it.py::test_slower"]
+        ["  accept: pytest --instrcount-update-baseline ../test_it.py::test_slower --rootdir=.."]
     )
 
 
