@@ -48,6 +48,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
+def started_by_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``pytest``, however these tests were started: commands begin so, too."""
+    monkeypatch.setattr(sys, "orig_argv", ["python", "pytest"])
+
+
+@pytest.fixture(autouse=True)
 def no_collection() -> Iterator[None]:
     """The collector off, as the gate has it: its callbacks (Hypothesis has one) are calls, too."""
     collecting = gc.isenabled()

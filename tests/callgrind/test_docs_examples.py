@@ -83,7 +83,8 @@ def test_the_readme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) 
 
 def follow(pytester: pytest.Pytester, block: Block, code: int) -> None:
     """Type the first command of a block, which prints the lines below it."""
-    result = pytester.run(sys.executable, "-m", *block.typed[0].split())
+    name, *words = block.typed[0].split()
+    result = pytester.run(Path(sys.executable).with_name(name), *words)
     assert result.ret == code
     printed = iter([*map(shape, result.outlines)])
     # what C functions are called is an affair of the Python

@@ -618,12 +618,6 @@ def project(
 
 
 @pytest.fixture(autouse=True)
-def started_by_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``pytest``, however these tests were started: commands begin so, too."""
-    monkeypatch.setattr(sys, "orig_argv", ["python", "pytest"])
-
-
-@pytest.fixture(autouse=True)
 def nothing_left_behind(tmp_path: Path) -> Any:
     """Each zygote that a run started is ended by it, once, and its scratch folder is gone."""
     yield
