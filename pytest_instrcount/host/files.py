@@ -49,7 +49,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         with temp.open("xb") as file:
             yield file
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # there was none, or the file system has no modes
             os.chmod(temp, stat.S_IMODE(path.stat().st_mode))
         os.replace(temp, path)
     except BaseException:
