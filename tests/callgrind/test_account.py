@@ -78,9 +78,7 @@ def test_the_account_explains_the_run_and_moves_no_count(
     assert same == counts
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    phases = {
-        row["phase"].removesuffix(", compiling"): float(row["process_seconds"]) for row in rows
-    }
+    phases = {row["phase"]: float(row["process_seconds"]) for row in rows}
     assert {
         "start of pytest",
         "zygote start",
@@ -111,5 +109,5 @@ def test_the_account_explains_the_run_and_moves_no_count(
     dealt, spread = run("-n2", "--instrcount-timings")
     assert spread == counts
     dealt.stdout.fnmatch_lines(
-        ["*final: *test_marker new *", "workers * s *", "zygote start* 0.00 s *"]
+        ["*final: *test_marker new *", "workers * s *", "zygote start * 0.00 s *"]
     )
