@@ -29,6 +29,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from pytest_instrcount.trace.backends import choose_backend
 from pytest_instrcount.trace.recorder import TraceOptions
@@ -157,7 +158,7 @@ def with_yappi(work: Work) -> float:
 
 
 def with_no_op(work: Work) -> float:
-    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring: Any = getattr(sys, "monitoring", None)
     events = monitoring.events
     monitoring.use_tool_id(monitoring.PROFILER_ID, "no-op")
     for event in (events.PY_START, events.PY_RESUME):

@@ -14,7 +14,7 @@ import json
 import socket
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pytest_instrcount.callgrind.real import os
 from pytest_instrcount.host.foreign import plain
@@ -69,12 +69,17 @@ def framed(message: Mapping[str, object]) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
+def open_socket(descriptor: int) -> socket.socket:
+    """The socket of a descriptor, which blocks, whatever a conftest has made of ``socket`` and its default."""
+    made: Any = _socket.socket(fileno=descriptor)
+    made.settimeout(None)
+    return cast("socket.socket", made)
+
+
 def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets that block, whatever a conftest has made of ``socket`` and its default timeout."""
-    made: Any = _socket.socketpair()
-    for each in made:
-        each.settimeout(None)
-    return made  # type: ignore[no-any-return]
+    """Two connected sockets of this kind."""
+    ours, theirs = (open_socket(each.detach()) for each in _socket.socketpair())
+    return ours, theirs
 
 
 class Channel:

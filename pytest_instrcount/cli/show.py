@@ -18,9 +18,8 @@ from pytest_instrcount.gate.store.names import (
     folder_parts,
     printable,
     shown_path,
-    typable,
 )
-from pytest_instrcount.host.text import escape_controls
+from pytest_instrcount.host.text import escape_controls, escape_unprintable
 from pytest_instrcount.report.bundle import Bundle, BundledTest, show_command
 from pytest_instrcount.report.history import Past, read_past
 from pytest_instrcount.report.stored import render_stored, render_table_of_calls
@@ -78,7 +77,7 @@ def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> Instr
     return InstrcountError(
         "test-ambiguous",
         f"{len(found)} tests have {printable(wanted)!r} in their ids, like {shown}",
-        f"give a whole id, like {shlex.quote(typable(min(found)))}",
+        f"give a whole id, like {shlex.quote(escape_unprintable(min(found)))}",
     )
 
 

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_instrcount.gate.cause import PRUNE
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 
 UPDATE = "--instrcount-update-baseline"
+_PRUNE = "--instrcount-prune"
 _POLICY = "--instrcount-update-policy"
 
 #: More tests than these are not named one by one; nor are more files.
@@ -163,7 +163,7 @@ def prune_run(typed: CommandLine) -> str:
     'pytest --instrcount-prune bench -c b.ini'
     """
     places = [word for word in typed.words if word in typed.names and "::" not in word]
-    return shlex.join([*typed.program, *PRUNE.split()[1:], *places, *typed.needed(selecting=False)])
+    return shlex.join([*typed.program, _PRUNE, *places, *typed.needed(selecting=False)])
 
 
 def accept_run(typed: CommandLine, verdicts: Mapping[str, Collection[Verdict]]) -> str:

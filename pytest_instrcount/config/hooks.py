@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -32,7 +33,13 @@ def module_of(implementation: Any) -> str:
 
 def is_conftest(implementation: Any) -> bool:
     """Whether it stands in a project's own ``conftest``, in whatever package."""
-    return module_of(implementation).rpartition(".")[2] == "conftest"
+    return _names_conftest(module_of(implementation))
+
+
+def conftests_of(config: pytest.Config) -> list[ModuleType]:
+    """The conftests that pytest has imported."""
+    modules = (each for each in config.pluginmanager.get_plugins() if isinstance(each, ModuleType))
+    return [each for each in modules if _names_conftest(each.__name__)]
 
 
 def is_of_project(implementation: Any, config: pytest.Config) -> bool:
@@ -41,3 +48,7 @@ def is_of_project(implementation: Any, config: pytest.Config) -> bool:
     parents = Path(code.co_filename).parents if code is not None else ()
     installed = {"site-packages", "dist-packages"} & {each.name for each in parents}
     return is_conftest(implementation) or (config.rootpath in parents and not installed)
+
+
+def _names_conftest(module: str) -> bool:
+    return module.rpartition(".")[2] == "conftest"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 # What a runner of GitHub takes for a command at the beginning of a line, after blanks ...
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
@@ -20,9 +21,24 @@ def escape_controls(text: str) -> str:
     a\x1b[31m\u202e
     \x3a:error::b
     """
-    if not text.isprintable():
-        text = "".join(map(_written, text))
-    return _MARKED.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", text))
+    shown = escape_unprintable(text, _HARMLESS)
+    return _MARKED.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", shown))
+
+
+def escape_unprintable(text: str, kept: Collection[str] = ()) -> str:
+    r"""The text in one line that a terminal obeys nowhere. Letters of any width stay: a command needs them.
+
+    >>> print(escape_unprintable("pytest 'test_中.py'\x1b\n"))
+    pytest 'test_中.py'\x1b\n
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char.isprintable() or char in kept
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 def several(number: int, thing: str) -> str:
@@ -53,9 +69,3 @@ def duration(seconds: float) -> str:
         return ""
     tens, minutes = round(seconds, -1), round(seconds / 60)
     return f", about {tens:.0f} seconds" if seconds < 95 else f", about {minutes} minutes"
-
-
-def _written(char: str) -> str:
-    if char.isprintable() or char in _HARMLESS:
-        return char
-    return char.encode("unicode_escape").decode("ascii")

@@ -8,8 +8,8 @@ from fractions import Fraction
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
-from pytest_instrcount.gate.store.names import printable, typable
-from pytest_instrcount.host.text import several
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import escape_unprintable, several
 from pytest_instrcount.report.words import count, percent, short_name
 
 #: So many tests are listed, those that moved most.
@@ -80,5 +80,5 @@ def missing_reason(jumps: Sequence[TestResult], above: Fraction, command: str) -
         "reason",
         f"nothing was stored: {what} would move by more than {share}, "
         f"{short_name(most.nodeid)} by {percent(most.delta or Fraction(0))}, and no reason is given",
-        f"{typable(command)} --instrcount-reason='why'",
+        f"{escape_unprintable(command)} --instrcount-reason='why'",
     )

@@ -12,7 +12,8 @@ from pytest_instrcount.gate.budget import (
     ScalingResult,
     Unjudged,
 )
-from pytest_instrcount.gate.store.names import printable, typable
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import IR, count, percent, quotient, short_name
 
@@ -73,7 +74,7 @@ def render_budget_failure(result: BudgetResult, unit: str = IR) -> list[str]:
     name = short_name(result.nodeid)
     if isinstance(result, Unjudged):
         why = f"{name}: its {result.budget} cannot be judged: {result.why} [{result.slug}]"
-        return [printable(why), f"  fix: {typable(result.fix)}"]
+        return [printable(why), f"  fix: {escape_unprintable(result.fix)}"]
     return [
         f"{name}: {_what(result, unit)} [{OVER_BUDGET}]",
         *(f"  {each}" for each in _why(result, unit)),

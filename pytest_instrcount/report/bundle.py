@@ -20,8 +20,9 @@ from pytest_instrcount.counts.python.tree import UNITS, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.names import printable, shown_path, typable
+from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file, unpack_json
+from pytest_instrcount.host.text import escape_unprintable
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1
@@ -149,7 +150,7 @@ def _tree_values(tree: CallTree | None) -> dict[str, object] | None:
 
 def show_command(path: Path | str) -> str:
     """The command that prints a bundle again."""
-    return f"python -m pytest_instrcount show {shlex.quote(typable(str(path)))}"
+    return f"python -m pytest_instrcount show {shlex.quote(escape_unprintable(str(path)))}"
 
 
 def load_bundle(path: Path) -> Bundle:

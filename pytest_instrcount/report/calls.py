@@ -12,7 +12,8 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import ACCEPTABLE
 from pytest_instrcount.gate.store.calls import Edge
-from pytest_instrcount.gate.store.names import printable, typable
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.branches import edge_name, render_branches
 from pytest_instrcount.report.causes import ways_out, what_became
 from pytest_instrcount.report.table import fit_table
@@ -71,7 +72,7 @@ def render_calls_failure(result: CallsResult, update_command: str, width: int = 
     lines = [f"{name}: {_what(result)}"]
     lines += [f"  {line}" for line in _why(result, width - 2)]
     if update_command and result.verdict in ACCEPTABLE and not result.too_many:
-        lines.append(f"  accept: {typable(update_command)}")
+        lines.append(f"  accept: {escape_unprintable(update_command)}")
     return lines + ways_out(result.cause, update_command)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.cause import MEANINGS, PRUNE, Cause
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.names import named, printable, typable
+from pytest_instrcount.gate.store.names import named, printable
+from pytest_instrcount.host.text import escape_unprintable
 
 _MOST_REASONS = 3
 
@@ -58,7 +59,11 @@ def what_became(cause: Cause | None) -> str:
 
 def ways_out(cause: Cause | None, prune: str) -> list[str]:
     """The last lines of a failure; ``prune`` is the command that deletes baselines, if it has options."""
-    fix = MEANINGS[cause][1].replace(PRUNE, typable(prune) or PRUNE) if cause in MEANINGS else ""
+    fix = (
+        MEANINGS[cause][1].replace(PRUNE, escape_unprintable(prune) or PRUNE)
+        if cause in MEANINGS
+        else ""
+    )
     lines = [f"  fix: {fix}"] if fix else []
     if cause not in (None, Cause.environment):
         lines.append(f"  or allow it: instrcount_allow = {cause}, in the ini file")
@@ -76,5 +81,5 @@ def render_other_environment(
         lines += [printable(f"  {fact}: {old} -> {new}") for fact, old, new in reason]
     if len(reasons) > _MOST_REASONS:
         lines.append(f"  and {len(reasons) - _MOST_REASONS} more")
-    lines.append(f"  accept: {typable(update_command)}")
+    lines.append(f"  accept: {escape_unprintable(update_command)}")
     return [*lines, "  or measure both sides: pytest --instrcount-against=REF"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pytest_instrcount.counts.work import ALLOCATIONS
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import ACCEPTABLE, TestResult
-from pytest_instrcount.gate.store.names import printable, typable
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.blame import render_blame
 from pytest_instrcount.report.c_functions import MOST_CAUSES
 from pytest_instrcount.report.causes import ways_out, what_became
@@ -29,7 +30,7 @@ _LONG_NODEID = 40
 
 def accept_line(command: str) -> str:
     """The command that accepts the new count."""
-    return f"  accept: {typable(command)}"
+    return f"  accept: {escape_unprintable(command)}"
 
 
 def render_failure(
@@ -50,7 +51,7 @@ def render_failure(
         lines += [f"  {line}" for line in _why(result, width)]
     lines += [f"  {printable(line)}" for line in (*result.detail, *result.remarks)]
     if update_command and result.verdict is Verdict.new:
-        lines.append(f"  fix: {typable(update_command)}")
+        lines.append(f"  fix: {escape_unprintable(update_command)}")
     elif update_command and result.verdict in ACCEPTABLE:
         lines.append(accept_line(update_command))
     return lines + ways_out(result.cause, update_command)

@@ -26,9 +26,8 @@ def say(config: pytest.Config, settings: Settings, line: str) -> None:
     if reporter is not None and settings.verbosity >= 0:
         end_line(reporter)
         reporter.write_line(escape_controls(line))
-        if hasattr(
-            reporter, "flush"
-        ):  # a log in CI is a file: it would be shown at the end of the run
+        # a log in CI is a file: it would be shown at the end of the run
+        if hasattr(reporter, "flush"):  # not so that of pytest-tldr
             reporter.flush()
 
 

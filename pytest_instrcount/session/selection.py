@@ -57,7 +57,7 @@ class Selection:
         self._deselected: set[str] = set()
         #: those that were left out, and would not have been measured
         self._ignored: set[str] = set()
-        #: those of the first kind that a plugin has left out without a word
+        #: those of both kinds that a plugin has left out without a word
         self._dropped: set[str] = set()
         self._collected: set[str] = set()
         self._broken: set[str] = set()
@@ -171,7 +171,7 @@ class Selection:
             return False
         if file not in self._files:
             return self._was_to_be_collected(file)
-        return nodeid not in known | self._deselected | self._dropped
+        return not any(nodeid in each for each in (known, self._deselected, self._dropped))
 
     def _was_to_be_collected(self, file: str) -> bool:
         """True if the arguments hold a file that pytest has left out, and neither they nor the file say so."""
@@ -193,11 +193,9 @@ class Selection:
         if self._config.option.pyargs:
             with suppress(ImportError, ValueError):
                 spec = importlib.util.find_spec(argument)
-        return (
-            [self._absolute(argument)]
-            if spec is None
-            else [*(spec.submodule_search_locations or ())]
-        )
+        if spec is None:
+            return [self._absolute(argument)]
+        return [*(spec.submodule_search_locations or ())]
 
     def _absolute(self, argument: object) -> str:
         return os.path.normpath(Path(self._config.invocation_params.dir, str(argument)))

@@ -15,12 +15,12 @@ from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.callgrind.inside.canonical import (
     canonical_args,
     canonical_options,
-    conftests_of,
     presentation,
 )
 from pytest_instrcount.callgrind.interpreter import own_options
 from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.zygote import Zygote
+from pytest_instrcount.config.hooks import conftests_of
 from pytest_instrcount.config.options import ADOPTS, adopts_benchmarks
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import EDITABLE, OWN_PACKAGE

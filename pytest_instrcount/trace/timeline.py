@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pytest_instrcount.host.text import cut
+from pytest_instrcount.host.text import cut, escape_unprintable
 from pytest_instrcount.trace.columns import CountedRows, Task
 
 #: A bit of the column ``flags`` beside those of `Flag`: the event stands beside the tree, since it
@@ -31,13 +31,7 @@ def printable(text: str) -> str:
     >>> print(printable("a\nb\udc80"))
     a\nb\udc80
     """
-    text = cut(text, _LONGEST_NAME)
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
+    return escape_unprintable(cut(text, _LONGEST_NAME))
 
 
 @dataclass(frozen=True, slots=True)

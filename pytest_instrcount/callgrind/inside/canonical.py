@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pytest_instrcount.callgrind.command import temporary_folder
+from pytest_instrcount.config.hooks import conftests_of
 
 if TYPE_CHECKING:
     import pytest
@@ -182,12 +183,6 @@ def take_late(config: pytest.Config, late: dict[str, bytes]) -> None:
         with suppress(Exception):
             setattr(config.option, name, _Reader(data, conftests_of(config)).load())
             del late[name]
-
-
-def conftests_of(config: pytest.Config) -> list[ModuleType]:
-    """The conftests that pytest has imported."""
-    modules = (each for each in config.pluginmanager.get_plugins() if isinstance(each, ModuleType))
-    return [each for each in modules if each.__name__.rpartition(".")[2] == "conftest"]
 
 
 def canonical_args(plugins: list[str], rootdir: Path) -> list[str]:

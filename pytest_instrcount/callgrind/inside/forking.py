@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_instrcount.callgrind.channel import BECOME, FORK, REAP, Channel
+from pytest_instrcount.callgrind.channel import BECOME, FORK, REAP, Channel, open_socket
 from pytest_instrcount.callgrind.real import os
 
 _PR_SET_PDEATHSIG = 1
-#: As it is: a conftest that keeps tests off the network puts its own in the place.
-_Socket = socket.socket
 #: To ``waitpid``: any child.
 _ANY = -1
 
@@ -57,9 +55,7 @@ class Line:
         _, descriptors, _, _ = socket.recv_fds(hand, 1, 2)
         for descriptor in descriptors:  # what a test executes is not to have them
             os.set_inheritable(descriptor, False)
-        channel, own_hand = (_Socket(fileno=descriptor) for descriptor in descriptors)
-        for each in (channel, own_hand):  # there may be a default
-            each.settimeout(None)
+        channel, own_hand = map(open_socket, descriptors)
         line = cls(Channel(channel), own_hand)
         line.channel.send({"kind": "hello", "pid": process_name()})
         return line

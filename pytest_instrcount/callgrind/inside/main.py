@@ -157,6 +157,7 @@ class Zygote:
         self._late = late
         self._sink = io.StringIO()
         self._functions: list[FunctionType] = []
+        self._known: set[Any] = set()  # plugins that are there before a file is collected
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -165,7 +166,13 @@ class Zygote:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> bool:
         prepare_collection(session)
+        self._known = self._config.pluginmanager.get_plugins()
         return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_file(self, parent: pytest.Collector) -> None:
+        take_late(self._config, self._late)
+        prepare_late(parent.session, self._known)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -222,7 +229,7 @@ class Zygote:
         path = order["path"]
         disturb(order["layout"])
         restart_capture(self._config)
-        listener = CollectListener(session, self._late)
+        listener = CollectListener()
         self._config.pluginmanager.register(listener)
         why = ""
         try:
@@ -280,15 +287,8 @@ def described(error: BaseException) -> str:
 class CollectListener:
     """Keeps the text of collectors that failed, or were skipped: outside they were not."""
 
-    def __init__(self, session: pytest.Session, late: dict[str, bytes]) -> None:
+    def __init__(self) -> None:
         self.problems: list[str] = []
-        self._session, self._late = session, late
-        self._known = session.config.pluginmanager.get_plugins()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collect_file(self) -> None:
-        take_late(self._session.config, self._late)
-        prepare_late(self._session, self._known)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:

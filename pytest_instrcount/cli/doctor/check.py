@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.names import printable, typable
+from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.words import wrapped
 
 State: TypeAlias = Literal["ok", "warn", "fail"]
@@ -50,7 +51,7 @@ def render_checks(checks: Iterable[Check], width: int) -> list[str]:
         lines += wrapped(check.found, room, first=first, indent=_INDENT)
         lines += [_INDENT + printable(line) for line in check.detail]
         if check.fix:
-            lines.append(f"{_INDENT}fix: {typable(check.fix)}")
+            lines.append(f"{_INDENT}fix: {escape_unprintable(check.fix)}")
     return lines
 
 

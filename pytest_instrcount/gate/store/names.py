@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.text import escape_unprintable
 
 _LONGEST_SLUG = 60
 _LONGEST_PART = 80
@@ -138,15 +139,6 @@ def printable(text: str) -> str:
     return "".join(char if _harmless(char) else _escaped(char) for char in text)
 
 
-def typable(command: str) -> str:
-    r"""A command, or a word of one, with what a terminal could obey escaped; wide letters must stay.
-
-    >>> print(typable("pytest 'test_中.py'\x1b"))
-    pytest 'test_中.py'\x1b
-    """
-    return "".join(char if char.isprintable() else _escaped(char) for char in command)
-
-
 def named(names: Sequence[str], most: int = 3) -> str:
     """The first of some names, and how many more there are.
 
@@ -180,7 +172,7 @@ def shown_path(path: Path) -> str:
     >>> shown_path(Path("a b.json"))
     "'a b.json'"
     """
-    return shlex.quote(typable(str(path)))
+    return shlex.quote(escape_unprintable(str(path)))
 
 
 #: How the present run was started, and what a command needs of its options, as the folder of baselines.
@@ -215,4 +207,6 @@ def measure(nodeid: str = "") -> str:
 
 def measure_all(*words: str) -> str:
     """The command that stores whatever it measures; ``words`` say what."""
-    return shlex.join([*_program, "--instrcount-update-baseline", *map(typable, words), *_options])
+    return shlex.join(
+        [*_program, "--instrcount-update-baseline", *map(escape_unprintable, words), *_options]
+    )
