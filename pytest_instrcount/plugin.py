@@ -42,6 +42,7 @@ def pytest_load_initial_conftests(
     import os
 
     from pytest_instrcount.config.options import adopts_benchmarks, ci_variable
+    from pytest_instrcount.host import programs  # noqa: F401 - it keeps what a conftest may replace
 
     early_config.stash[CI] = ci_variable(os.environ)
     result = yield

@@ -7,7 +7,6 @@ import json
 import marshal
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_instrcount.callgrind.channel import Channel, socket_pair
+from pytest_instrcount.host.programs import run_program
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 
@@ -127,14 +127,7 @@ def _start_supervisor(sock: socket.socket, parent: Path) -> str:
         f"import sys; sys.path[:] = [*sys.path[1:], {str(PACKAGE_FOLDER.parent)!r}]; "
         "from pytest_instrcount.callgrind.supervisor.main import main; main(sys.argv[1:])"
     )
-    return subprocess.run(
-        [sys.executable, "-S", "-c", code, str(sock.fileno()), str(parent)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        pass_fds=[sock.fileno()],
-        start_new_session=True,
-        check=True,
-        text=True,
-        errors="replace",
-    ).stdout
+    command = [sys.executable, "-S", "-c", code, str(sock.fileno()), str(parent)]
+    done = run_program(command, None, pass_fds=[sock.fileno()])
+    done.check_returncode()
+    return (done.stdout + done.stderr).decode(errors="replace")

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+
+# now, before a conftest has `subprocess` start nothing
+from subprocess import DEVNULL, PIPE, CompletedProcess
+from subprocess import Popen as Popen
 
 
 def run_program(
     command: Sequence[str],
-    seconds: float,
+    seconds: float | None,
     *,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-) -> subprocess.CompletedProcess[bytes]:
+    pass_fds: Collection[int] = (),
+) -> CompletedProcess[bytes]:
     """Run a program; returns its output and exit status. Raises OSError, and subprocess.TimeoutExpired.
 
     ``subprocess.run`` would end the program alone: a script that waits for another leaves that behind.
     """
-    with subprocess.Popen(
+    with Popen(
         command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
         env=env,
         cwd=cwd,
+        pass_fds=pass_fds,
         start_new_session=True,
     ) as process:
         try:
@@ -36,4 +41,4 @@ def run_program(
                 os.killpg(process.pid, signal.SIGKILL)  # not reaped yet: the id is its own
             process.kill()
             raise
-    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+    return CompletedProcess(command, process.returncode, said, errors)

@@ -387,7 +387,7 @@ def test_what_the_project_does_before_a_test_is_done(
     project.makeconftest(
         hooks
         + """
-        import enum, socket
+        import enum, socket, subprocess
         from _pytest.runner import runtestprotocol
         pytest_plugins = ["ours"]
 
@@ -406,6 +406,7 @@ def test_what_the_project_does_before_a_test_is_done(
             raise RuntimeError("no network")
         socket.socket = no_network
         socket.setdefaulttimeout(0.001)
+        subprocess.Popen = no_network
 
         def pytest_runtest_protocol(item, nextitem):
             DONE.append((__name__, "protocol"))

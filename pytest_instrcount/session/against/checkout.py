@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import DEVNULL
 
 from pytest_instrcount.callgrind.endings import read_lines
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.names import named, printable
+from pytest_instrcount.host.programs import Popen
 from pytest_instrcount.session.against.git import Repository
 from pytest_instrcount.session.against.origins import built_elsewhere, built_in_place, packages_of
 
@@ -84,20 +85,22 @@ class Checkout:
         path = os.pathsep.join(
             (os.path.dirname(sys.executable), environment.get("PATH", os.defpath))
         )
-        with log.open("wb") as output:
-            done = subprocess.run(
+        with (
+            log.open("wb") as output,
+            Popen(
                 ["/bin/sh", "-c", command],
                 cwd=where,
                 env={**environment, "PATH": path},
-                stdin=subprocess.DEVNULL,
+                stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
-                check=False,
-            )
-        if done.returncode:
+            ) as process,
+        ):
+            status = process.wait()
+        if status:
             raise InstrcountError(
                 "against-build",
-                f"the build of {self._base} ended with exit code {done.returncode}: {command}\n"
+                f"the build of {self._base} ended with exit code {status}: {command}\n"
                 f"{tail_of(log)}",
                 "change instrcount_against_build, or choose a commit that it builds",
             )

@@ -23,6 +23,7 @@ from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.account.current import timed
 from pytest_instrcount.host.git import FOREIGN
+from pytest_instrcount.host.programs import Popen
 from pytest_instrcount.host.text import several
 from pytest_instrcount.session.against.checkout import Checkout, tail_of
 from pytest_instrcount.session.against.git import Repository, find_repository
@@ -192,7 +193,7 @@ class Head:
         )
         request.write(self._own / "request.json")
         with log.open("wb") as output:
-            process = subprocess.Popen(
+            process = Popen(
                 [sys.executable, *own_options(), str(_LAUNCH), str(self._own / "request.json")],
                 cwd=self._move(str(self._config.invocation_params.dir)),
                 env=self._environment(),
@@ -244,7 +245,7 @@ class Head:
             environment["PWD"] = self._move(environment["PWD"])
         return environment
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+    def _wait(self, process: Popen[bytes]) -> int:
         pulse = Pulse(self._say)
         while True:
             try:
