@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from pytest_instrcount.host.text import escape_controls
+
+#: The words that the present run was started with: ``python -m pytest`` finds modules that ``pytest`` does not.
+STARTED = ["pytest"]
+
+
+def as_started(fix: str) -> str:
+    """What to type, begun as the present run was if it is pytest.
+
+    >>> as_started("pytest -n 0"), as_started("df -h")
+    ('pytest -n 0', 'df -h')
+    """
+    program, _, words = fix.partition(" ")
+    return f"{shlex.join(STARTED)} {words}" if program == "pytest" else fix
 
 
 class InstrcountError(RuntimeError):
@@ -19,7 +33,7 @@ class InstrcountError(RuntimeError):
     """
 
     def __init__(self, slug: str, why: str, fix: str) -> None:
-        super().__init__(escape_controls(f"instrcount: {why} [{slug}]\n  fix: {fix}"))
+        super().__init__(escape_controls(f"instrcount: {why} [{slug}]\n  fix: {as_started(fix)}"))
         self.slug, self.why, self.fix = slug, why, fix
 
 

@@ -74,9 +74,27 @@ def _keep_outside(out: Path, inputs: Sequence[Path]) -> None:
             )
 
 
+def _keep_foreign(out: Path, inputs: Sequence[Path]) -> None:
+    """Refuse an OUT that is no report, and would be lost."""
+    try:
+        if out.is_file() and out.stat().st_size:
+            load_report(out)
+    except InstrcountError as error:
+        if error.slug == "report-damaged":
+            raise InstrcountError(
+                "merge-write",
+                f"{shown_path(out)} is no report, and would be lost",
+                "python -m pytest_instrcount merge --into merged.json "
+                + " ".join(map(shown_path, inputs)),
+            ) from None
+    except (OSError, ValueError):  # whoever writes says so
+        return
+
+
 def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[list[str], int]:
     reports = [(path, load_report(path)) for path in inputs]
     report = join_reports(reports)
+    _keep_foreign(out, inputs)
     try:
         write_output(out, (json.dumps(report, indent=2) + "\n").encode())
     except (OSError, ValueError) as error:

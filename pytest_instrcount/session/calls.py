@@ -13,6 +13,7 @@ from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
+from pytest_instrcount.errors import as_started
 from pytest_instrcount.fixtures.trace.ceilings import idle_ceilings
 from pytest_instrcount.fixtures.trace.fixture import passed_ceilings
 from pytest_instrcount.fixtures.trace.hooks import wish_of
@@ -100,7 +101,11 @@ class TracedTests:
         """The counts, or why there are none."""
         if isinstance(answer, Problem):
             remedy = answer.remedy(shlex.quote(nodeid))
-            parts = f"{answer.why} [{answer.slug}]", answer.detail, remedy and f"fix: {remedy}"
+            parts = (
+                f"{answer.why} [{answer.slug}]",
+                answer.detail,
+                remedy and f"fix: {as_started(remedy)}",
+            )
             return "\n".join(filter(None, parts))
         if answer["problem"] or not answer["traced"]:
             return answer["problem"] or "it did not pass where it was to be traced"

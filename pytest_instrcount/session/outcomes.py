@@ -15,7 +15,7 @@ from pytest_instrcount.callgrind.zygote import Problem
 from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.counts.work import can_count_allocations
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.errors import InstrcountError, as_started
 from pytest_instrcount.fixtures.benchmark.hooks import group_of
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.records import TestResult
@@ -102,7 +102,7 @@ class Outcomes:
         remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
         if problem.slug == "timeout" and chosen.timeout != self._settings.timeout:
             remedy += "    (timeout= in its marker wins)"
-        text += f"\n  fix: {remedy}" if remedy else ""
+        text += f"\n  fix: {as_started(remedy)}" if remedy else ""
         self._note_measured(item, text, problem=problem.slug)
         reports = replay.error_reports(item, text)
         replay.tell_makers(item, reports, self._findings.note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,8 +129,11 @@ def test_a_test_that_breaks_is_an_error(
     """It has Valgrind's last words and the verdict failed; the others are measured and stored."""
     project.write(MARKED)
     project.update()
+    program = "pytest"
     if ci:
         monkeypatch.setenv("CI", "true")
+        program = "bin/python -m pytest"
+        monkeypatch.setattr(sys, "orig_argv", [*program.split(), "--instrcount"])
     project.valgrind.problems["test_a"] = Problem(
         "process-died", "its process was killed by SIGSEGV before the test ended", "Invalid read"
     )
@@ -142,7 +146,7 @@ def test_a_test_that_breaks_is_an_error(
             "instrcount: its process was killed by SIGSEGV before the test ended [[]process-died]",
             "--- the last lines under Valgrind ---",
             "Invalid read",
-            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
+            f"  fix: {program} test_it.py::test_a    (without --instrcount: does it end there, too?)",
             "instrcount: 1 unchanged, 1 failed",
         ]
     )

@@ -537,6 +537,17 @@ def test_a_report_is_merged_into_itself(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["shards"] == [{"number": 1, "of": 2}]
 
 
+def test_what_is_no_report_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip of the tongue costs no file; an empty one is as good as none."""
+    (path,) = written(tmp_path, report(TEST))
+    (tmp_path / "tox.ini").write_text("[tox]")
+    (tmp_path / "empty").touch()
+    before = everything(tmp_path)
+    assert refused(capsys, "--into", tmp_path / "tox.ini", path) == "merge-write"
+    assert everything(tmp_path) == before
+    assert main(["merge", "--into", str(tmp_path / "empty"), str(path)]) == 0
+
+
 def test_folders_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One after the other; and what is not there is no report."""
     folder(tmp_path / "in")

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.errors import STARTED, InstrcountError
 from pytest_instrcount.host.text import escape_unprintable
 
 _LONGEST_SLUG = 60
@@ -175,14 +175,13 @@ def shown_path(path: Path) -> str:
     return shlex.quote(escape_unprintable(str(path)))
 
 
-#: How the present run was started, and what a command needs of its options, as the folder of baselines.
-_program: list[str] = ["pytest"]
+#: What a command needs of the present run's options, as the folder of baselines.
 _options: list[str] = []
 
 
 def advise_with(program: Sequence[str], options: Sequence[str]) -> None:
     """Have commands that are advised start so, with these options, too."""
-    _program[:], _options[:] = program, options
+    STARTED[:], _options[:] = program, options
 
 
 def remeasure(path: Path, nodeid: str = "") -> str:
@@ -208,5 +207,5 @@ def measure(nodeid: str = "") -> str:
 def measure_all(*words: str) -> str:
     """The command that stores whatever it measures; ``words`` say what."""
     return shlex.join(
-        [*_program, "--instrcount-update-baseline", *map(escape_unprintable, words), *_options]
+        [*STARTED, "--instrcount-update-baseline", *map(escape_unprintable, words), *_options]
     )
