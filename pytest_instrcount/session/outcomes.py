@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,11 @@ from pytest_instrcount.session.uncompared import (
 
 #: The slug of an error with a test that has no count.
 _NOT_MEASURED = "not-measured"
+
+#: How a fixture of wider scope fails where another process has one, too.
+_TAKEN = re.compile(
+    r"Address already in use|[Dd]atabase\b.* (?:is locked|already exists)|File exists"
+)
 
 
 class Outcomes:
@@ -78,6 +84,8 @@ class Outcomes:
                 reports = replay.add_error(item, reports, text)
         elif outcome_of(reports) == "skipped":
             skipped = why_skipped(reports)
+        else:
+            self._hint(item, reports)
         replay.show_output(self._config, reports, answer["shown"])
         if skipped is None:  # else it is about to run natively, and says so itself
             replay.tell_makers(item, reports, self._findings.note)
@@ -107,6 +115,15 @@ class Outcomes:
         reports = replay.error_reports(item, text)
         replay.tell_makers(item, reports, self._findings.note)
         replay.log_reports(item.ihook, reports, [])
+
+    def _hint(self, item: pytest.Item, reports: Sequence[pytest.TestReport]) -> None:
+        """Say with a failure that another process may have had what the test wanted."""
+        for report in reports:
+            if report.failed and _TAKEN.search(report.longreprtext):
+                test = shlex.quote(self._commands.typed(item.nodeid))
+                one = as_started(f"pytest --instrcount {test}")
+                said = f"several tests are measured at a time; one alone: taskset -c 0 {one}"
+                report.sections.append(("instrcount", said))
 
     def _note_measured(
         self,

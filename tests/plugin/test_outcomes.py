@@ -113,6 +113,23 @@ def test_failed_and_not_counted(project: Project, altered: dict[str, Any]) -> No
     project.measure().assert_outcomes(failed=1)
 
 
+def test_a_failure_for_want_of_a_port_says_how_to_be_alone(project: Project) -> None:
+    """Another test that is measured beside it may have what its fixture takes."""
+    project.write(
+        """
+        import errno, os, pytest
+        @pytest.fixture(scope="session")
+        def server(): raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        def test_a(instrcount): assert instrcount(sum, [1]) == 2
+        def test_b(instrcount, server): pass
+        """
+    )
+    result = project.measure()
+    result.assert_outcomes(failed=1, errors=1)
+    (line,) = (line for line in result.outlines if line.startswith("several tests"))
+    assert line.endswith("; one alone: taskset -c 0 pytest --instrcount test_it.py::test_b")
+
+
 def test_a_regression_hides_no_failure(project: Project) -> None:
     """A test that regressed last time and fails now has its failure alone, and keeps its baseline."""
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
