@@ -26,11 +26,13 @@ def _check_folder() -> None:
 
 def run_command(chosen: argparse.Namespace) -> int:
     """Run the command that was chosen; returns the exit code."""
+    # a program that is traced may put others in their places
+    streams = sys.stdout, sys.stderr
     try:
         _check_folder()
         said: Said = chosen.run(chosen)
-        print_lines(said[0])
+        print_lines(said[0], *streams)
     except InstrcountError as error:
-        print(error, file=sys.stderr)
+        print_lines([str(error)], *streams[::-1])
         return FAILED
     return said[1]

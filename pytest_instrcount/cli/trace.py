@@ -6,26 +6,31 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_instrcount.cli.run import FAILED, Said, run_command
 from pytest_instrcount.cli.traced import FORMATS, Exports, trace_options, tree_lines
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.text import escape_controls
-from pytest_instrcount.report.printing import print_anything
+from pytest_instrcount.report.printing import print_lines
 from pytest_instrcount.trace.filters import absolute
 from pytest_instrcount.trace.program import load_module, load_script, run_program
 from pytest_instrcount.trace.tracer import Tracer
 
 if TYPE_CHECKING:
+    from pytest_instrcount.cli.children import Children
     from pytest_instrcount.cli.doctor.command import Commands
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 _DESCRIPTION = (
-    "Run a script or a module as python would, and print the tree of what it calls, with times: your "
-    "code, and what it calls of libraries. Exit code: that of the program; 2 if it cannot be run, or "
-    "a file cannot be written."
+    "Run a script, folder, archive or module as python would, and print the tree of what it calls, "
+    "with times: your code, and what it calls of libraries. Exit code: that of the program; 2 if it "
+    "cannot be run, or a file cannot be written."
 )
 
 
@@ -109,7 +114,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"also write a file, .gz or not; formats: {', '.join(FORMATS)} (repeatable)",
     )
-    add("program", metavar="PROGRAM", help="path of a script")
+    add("program", metavar="PROGRAM", help="path of a script, folder or archive")
     add("arguments", metavar="...", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(run=_trace)
 
@@ -135,25 +140,76 @@ def _export(given: str) -> tuple[str, Path]:
 
 
 def _trace(chosen: argparse.Namespace) -> Said:
-    load = load_module if chosen.module else load_script
-    program = load(chosen.program)
-    tracer, exports = Tracer(trace_options(chosen)), Exports(chosen) if chosen.export else None
-    pid, children = os.getpid(), None
-    if chosen.children:
-        from pytest_instrcount.cli.children import Children
+    program = chosen.program
+    script = None if chosen.module else load_script(program)
+    load = partial(load_module, program) if script is None else lambda: script
+    tracer, pid = Tracer(trace_options(chosen)), os.getpid()
+    exports = Exports(chosen) if chosen.export else None
+    children = _follow_children(chosen, tracer, exports)
 
-        children = Children.in_main(chosen, tracer, exports)
-    code = run_program(program, chosen.arguments, tracer, to_the_end=chosen.children)
-    if os.getpid() != pid:  # a child by os.fork()
+    told = partial(_lines, chosen, tracer, exports, children)
+    argv = ["-m" if script is None else program, *chosen.arguments]
+    try:
+        with _telling_before_it_leaves(told) as has_told:
+            code = run_program(load, argv, tracer, to_the_end=chosen.children)
+        lines = told() if os.getpid() == pid and not has_told() else []
+    finally:  # for a child by os.fork(), too
         if children is not None:
             children.finish()
-        return [], code
-    print_anything()
-    lines = tree_lines(tracer.columns, chosen)
+    return lines, code or (FAILED if exports is not None and exports.failed else 0)
+
+
+def _lines(
+    chosen: argparse.Namespace, tracer: Tracer, exports: Exports | None, children: Children | None
+) -> list[str]:
+    """What is to be printed, once the files are written."""
+    lines = tree_lines(tracer.stop(), chosen)
     timelines = [] if exports is None else [exports.timeline(tracer.columns)]
     if children is not None:
         timelines += children.collect(lines)
     if exports is not None:
         lines += exports.write(timelines)
-        code = code or (FAILED if exports.failed else 0)
-    return [escape_controls(line) for line in lines], code
+    return [escape_controls(line) for line in lines]
+
+
+def _follow_children(
+    chosen: argparse.Namespace, tracer: Tracer, exports: Exports | None
+) -> Children | None:
+    if not chosen.children:
+        return None
+    from pytest_instrcount.cli.children import Children
+
+    return Children.in_main(chosen, tracer, exports)
+
+
+@contextmanager
+def _telling_before_it_leaves(told: Callable[[], list[str]]) -> Iterator[Callable[[], bool]]:
+    """Print what is told before the process ends at once, or becomes another program.
+
+    Gives a function that says whether it was.
+    """
+    pid, names, streams = os.getpid(), vars(os), (sys.stdout, sys.stderr)
+    was: list[bool] = []
+
+    def before(leave: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(leave)
+        def leaving(*given: Any, **named: Any) -> Any:
+            path = given[0] if given else named.get("path", 0)
+            if not was and os.getpid() == pid and (type(path) is int or os.access(path, os.X_OK)):
+                was.append(True)
+                try:
+                    print_lines(told(), *streams)
+                except InstrcountError as error:
+                    print_lines([str(error)], *streams[::-1])
+            return leave(*given, **named)
+
+        return leaving
+
+    kept: dict[str, Any] = {
+        name: names[name] for name in ("_exit", "execv", "execve") if name in names
+    }
+    names.update((name, before(leave)) for name, leave in kept.items())
+    try:
+        yield lambda: bool(was)
+    finally:
+        names.update(kept)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Iterable
-from functools import reduce
+from collections.abc import Container, Iterable
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import Columns
-from pytest_instrcount.trace.contexts import ContextTree, fold_libraries, merge
+from pytest_instrcount.trace.contexts import Context, ContextTree, fold_libraries, merge
 from pytest_instrcount.trace.core import core_name
 from pytest_instrcount.trace.library import is_library
 from pytest_instrcount.trace.recorder import TraceOptions
@@ -105,10 +105,7 @@ def tree_lines(columns: Columns, chosen: argparse.Namespace) -> list[str]:
     whole = tree = merge(columns)
     if not chosen.all:
         package = chosen.program.partition(".")[0] if chosen.module else "__main__"
-        own = ("__main__", package)
-        tree = fold_libraries(
-            whole, lambda name: name.split(".")[0] not in own and is_library(name)
-        )
+        tree = fold_libraries(whole, partial(_is_library, own=("__main__", package)))
     stats = columns.stats
     # what threads took while the main one waited is in it; of folded rows only sums are known
     whole_ns = max(columns.end, default=0) - min(columns.start, default=0)
@@ -128,6 +125,13 @@ def tree_lines(columns: Columns, chosen: argparse.Namespace) -> list[str]:
     if left_out:
         lines.append(f"left out, deeper or below {least / 1e6:.3f} ms: {left_out}")
     return lines
+
+
+def _is_library(node: Context, own: Container[str]) -> bool:
+    if node.module == "<string>":
+        # what the standard library makes, as for named tuples; else functions of -c, or of exec()
+        return node.name.endswith(("__", "<lambda>", "<module>"))
+    return node.module.split(".")[0] not in own and is_library(node.module)
 
 
 def _shown(tree: ContextTree, least: int, depth: int) -> set[int]:

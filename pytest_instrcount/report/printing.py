@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from pytest_instrcount.errors import InstrcountError
@@ -12,25 +12,41 @@ from pytest_instrcount.errors import InstrcountError
 
 def print_anything() -> None:
     """From here on what is beyond the terminal's encoding, such as a name of a test, is escaped."""
-    for stream in _open_streams():
+    _escape(_usable((sys.stdout, sys.stderr)))
+
+
+def _usable(streams: Iterable[TextIO | None]) -> list[TextIO]:
+    """What can be printed to: a program that was traced may have closed or detached the one or the other."""
+    found = []
+    for each in streams:
+        try:
+            if each is not None and not each.closed:
+                found.append(each)
+        except (AttributeError, ValueError):  # a class of its own; a stream without a buffer
+            continue
+    return found
+
+
+def _escape(streams: Iterable[TextIO]) -> None:
+    for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _open_streams() -> list[TextIO]:
-    """What can be printed to: a program that was traced may have closed the one or the other."""
-    return [each for each in (sys.stdout, sys.stderr) if each is not None and not each.closed]
+def print_lines(lines: Sequence[str], *streams: TextIO | None) -> None:
+    """Print to the first stream that can be printed to, at once; those that there are now come last.
 
-
-def print_lines(lines: Sequence[str]) -> None:
-    """Print, at once. Raises InstrcountError "output-lost" where nothing can be written."""
-    try:
-        for stream in _open_streams()[:1]:
+    Raises InstrcountError "output-lost" where nothing can be written.
+    """
+    found = _usable((*streams, sys.stdout, sys.stderr))[:1]
+    _escape(found)
+    for stream in found:
+        try:
             print(*lines, sep="\n", end="\n" if lines else "", file=stream, flush=True)
-    except OSError as error:
-        # what is left would be written, and fail, once more at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # | head
-            raise InstrcountError(
-                "output-lost", f"nothing can be printed: {error}", "df    (is there space?)"
-            ) from error
+        except OSError as error:
+            # what is left would be written, and fail, once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if not isinstance(error, BrokenPipeError):  # | head
+                raise InstrcountError(
+                    "output-lost", f"nothing can be printed: {error}", "df    (is there space?)"
+                ) from error

@@ -112,19 +112,19 @@ def merge(columns: Columns) -> ContextTree:
     return ContextTree(tuple(nodes), tuple(roots[MAIN]), tuple(roots[OTHERS]))
 
 
-def fold_libraries(tree: ContextTree, is_library: Callable[[str], bool]) -> ContextTree:
+def fold_libraries(tree: ContextTree, is_library: Callable[[Context], bool]) -> ContextTree:
     """The tree without what libraries call of libraries; what they call of the user's is theirs.
 
     >>> names = "test.f", "json.dumps", "json.encode", "app.default"
     >>> nodes = [Context(each, n - 1, False, "", each[:4], 1) for n, each in enumerate(names)]
-    >>> folded = fold_libraries(ContextTree(tuple(nodes), (0,), ()), "json".__eq__)
+    >>> folded = fold_libraries(ContextTree(tuple(nodes), (0,), ()), lambda node: node.module == "json")
     >>> [(node.name, node.parent) for node in folded.nodes]
     [('test.f', -1), ('json.dumps', 0), ('app.default', 1)]
     """
     nodes: list[Context] = []
     roots: dict[int, list[int]] = {MAIN: [], OTHERS: []}
     places: list[int] = []
-    library = [not node.started_before and is_library(node.module) for node in tree.nodes]
+    library = [not node.started_before and is_library(node) for node in tree.nodes]
     for number, node in enumerate(tree.nodes):
         above = places[node.parent] if node.parent >= 0 else node.parent
         if library[number] and node.parent >= 0 and library[node.parent]:

@@ -8,10 +8,13 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from traceback import format_exception_only
 from types import CodeType, FunctionType, ModuleType
+from zipimport import ZipImportError, zipimporter
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.own import is_own, transparent
@@ -28,10 +31,14 @@ class Program:
 
 
 def load_script(path: str) -> Program:
-    """The script of a file, whose folder becomes the first that modules are found in.
+    """The script of a file, whose folder becomes the first that modules are found in; or of an archive.
 
     Raises InstrcountError ``trace-program`` if it cannot be read or compiled.
     """
+    if os.path.isdir(path) or _is_archive(path):
+        # as python does, also where the working folder is not looked into
+        sys.path[:] = [path, *sys.path[not sys.flags.safe_path :]]
+        return load_module("__main__", path)
     file = os.path.abspath(path)
     loader = SourceFileLoader("__main__", file)
     try:
@@ -41,51 +48,86 @@ def load_script(path: str) -> Program:
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     names = {"__file__": file, "__loader__": loader, "__spec__": None, "__package__": None}
-    return Program(code, _main_module(names), path)
+    return Program(code, _main_module(names | {"__cached__": None}), path)
 
 
-def load_module(name: str) -> Program:
+def _is_archive(path: str) -> bool:
+    try:
+        zipimporter(path)
+    except ZipImportError:
+        return False
+    return True
+
+
+@transparent
+def load_module(name: str, folder: str = "") -> Program:
     """A module, or the ``__main__`` of a package; packages around it are imported.
 
     Raises InstrcountError ``trace-program`` if there is none, or it is not written in Python.
     """
+    package, main = name.rpartition(".")[0], f"{name}.__main__"
     try:
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{name}.__main__")
-        loader = None if spec is None else spec.loader
-        code = loader.get_code(spec.name) if hasattr(loader, "get_code") else None  # type: ignore[union-attr]
+        if package:
+            __import__(package)
+        if not _is_package(name):
+            return _program_of(name, folder, f"there is no such module as {name}")
+        __import__(name)
+        return _program_of(main, folder, f"{name} is a package that has no module {main}")
     except (ImportError, SyntaxError, ValueError) as error:
-        raise _cannot_run(name, error, f"python -m {name}") from error
+        raise _cannot_run(folder or name, error, f"python {folder or f'-m {name}'}") from error
+
+
+def _is_package(name: str) -> bool:
+    spec = importlib.util.find_spec(name) if name != "__main__" else None
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def _program_of(name: str, folder: str, why_not: str) -> Program:
+    # of a folder or archive: our own __main__ is not meant
+    spec = PathFinder.find_spec(name, [folder]) if folder else importlib.util.find_spec(name)
+    loader = None if spec is None else spec.loader
+    code = loader.get_code(name) if hasattr(loader, "get_code") else None  # type: ignore[union-attr]
     if spec is None or code is None:
-        raise _cannot_run(name, "there is no such module", f"python -m {name}")
+        raise ImportError(why_not)
     names = {"__file__": spec.origin, "__loader__": loader, "__spec__": spec}
-    path = spec.origin or name
-    return Program(code, _main_module(names | {"__package__": spec.parent}), path)
+    names |= {"__cached__": spec.cached, "__package__": spec.parent}
+    return Program(code, _main_module(names), folder or spec.origin or name)
 
 
 def _main_module(names: Mapping[str, object]) -> ModuleType:
     module = ModuleType("__main__")
+    if sys.version_info < (3, 14):
+        names = {**names, "__annotations__": {}}
     vars(module).update(names, __builtins__=builtins)
     return module
 
 
 def _cannot_run(what: str, why: object, fix: str) -> InstrcountError:
+    if isinstance(why, SyntaxError):  # with its line
+        why = "".join(format_exception_only(why)).rstrip()
     return InstrcountError("trace-program", f"{what} cannot be run: {why}", fix)
 
 
 @transparent
 def run_program(
-    program: Program, arguments: Sequence[str], tracer: Tracer, *, to_the_end: bool = False
+    load: Callable[[], Program], argv: Sequence[str], tracer: Tracer, *, to_the_end: bool = False
 ) -> int:
     """Run it, and the threads that Python waits for, under the tracer; returns its exit code.
 
-    ``to_the_end``: with the functions of ``atexit``; one of them ends what multiprocessing started.
+    ``load`` imports the packages around a module, which is a part of the program: ``argv`` begins with
+    ``-m`` then. ``to_the_end``: with the functions of ``atexit``; one of them ends what multiprocessing
+    started. Raises InstrcountError ``trace-program`` as ``load`` does.
     """
-    sys.modules["__main__"] = program.module
-    sys.argv = [program.path, *arguments]
-    # not exec(): with builtins traced, what our frames call of them is ours
-    body = FunctionType(program.code, vars(program.module))
+    sys.argv = [*argv]
+
+    @transparent
+    def body() -> None:
+        program = load()
+        sys.modules["__main__"] = program.module
+        sys.argv[:1] = [program.path]
+        # not exec(): with builtins traced, what our frames call of them is ours
+        FunctionType(program.code, vars(program.module))()
+
     code = 0
     at_end = (_run_exit_functions,) if to_the_end else ()
     with tracer, TaskFinder(tracer):
@@ -93,19 +135,36 @@ def run_program(
             try:
                 part()
             except BaseException as error:
+                if isinstance(error, InstrcountError) and error.slug == "trace-program":
+                    raise
                 code = _exit_code(error)
     return code
 
 
 class TaskFinder:
-    """Finds no module; it looks, at each import, whether asyncio is there by now."""
+    """Looks, at each import, whether asyncio is there by now, and has greenlet found by the others."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
+        self._watches_tasks = False
 
-    def find_spec(self, *_: object) -> None:
-        if self._tracer.watch_tasks():
-            self.__exit__()
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        self._watches_tasks = self._watches_tasks or self._tracer.watch_tasks()
+        if name != "greenlet":
+            return None
+        self.__exit__()
+        spec = importlib.util.find_spec(name)
+        self.__enter__()
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            @transparent
+            def execute_and_watch(module: ModuleType) -> None:
+                execute(module)
+                self._tracer.watch_greenlets()
+
+            vars(spec.loader)["exec_module"] = execute_and_watch
+        return spec
 
     def __enter__(self) -> None:
         """Begin to look."""
@@ -121,13 +180,29 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return error.code or 0
-        print(error.code, file=sys.stderr)
+        _say(error.code)
         return 1
     trace = error.__traceback__
     while trace is not None and is_own(trace.tb_frame.f_code):
         trace = trace.tb_next
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    try:
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+    except SystemExit as ended:
+        return _exit_code(ended)
+    except BaseException as failed:
+        behind_us = failed.__traceback__.tb_next if failed.__traceback__ else None
+        _say("Error in sys.excepthook:")
+        sys.__excepthook__(type(failed), failed.with_traceback(behind_us), behind_us)
+        _say("\nOriginal exception was:")
+        sys.__excepthook__(type(error), error, trace)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _say(what: object) -> None:
+    stream = sys.stderr or sys.__stderr__
+    if stream is not None:
+        with suppress(Exception):  # its own __str__ may fail
+            print(what, file=stream)
 
 
 def _run_exit_functions() -> None:

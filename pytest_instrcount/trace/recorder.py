@@ -116,6 +116,13 @@ class Recorder:
         """Have steps of tasks told, if asyncio was imported meanwhile; returns whether it was."""
         return self._sightings.watch_tasks() is not None
 
+    def watch_greenlets(self) -> None:
+        """Have switches of this thread told, if greenlet was imported meanwhile."""
+        ident = threading.get_ident()
+        for stream in self._streams:
+            if stream.ident == ident and ident not in self._greenlets:
+                self._enter_greenlets(stream)
+
     @property
     def size(self) -> int:
         """Bytes of its streams, without what these refer to, and without those of the C core."""

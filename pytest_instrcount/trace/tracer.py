@@ -85,6 +85,11 @@ class Tracer:
         """Have steps of tasks told, if asyncio was imported since the start; returns whether it was."""
         return self._recorder is not None and self._recorder.watch_tasks()
 
+    def watch_greenlets(self) -> None:
+        """Have switches of this thread's greenlets told, if greenlet was imported since the start."""
+        if self._recorder is not None:
+            self._recorder.watch_greenlets()
+
     @property
     def columns(self) -> Columns:
         """The rows; raises InstrcountError ``tracer-order`` before the end."""

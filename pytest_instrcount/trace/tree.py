@@ -174,7 +174,11 @@ class Tree:
         Calls of recognised objects are put together by object: "app.Model.fit [Model #0]  2".
         What was on the stack before the trace is cut off.
         """
-        contexts = self.contexts if libraries else fold_libraries(self.contexts, is_library)
+        contexts = (
+            self.contexts
+            if libraries
+            else fold_libraries(self.contexts, lambda node: is_library(node.module))
+        )
         timed = time and self.columns.clock
         return render(contexts, total=total_ns(contexts) if timed else None)
 

@@ -5,6 +5,7 @@ But up to 3.12 a frame that was asked for its locals keeps a copy of them until 
 
 from __future__ import annotations
 
+import gc
 import reprlib
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -90,7 +91,14 @@ def telling(
 
     def told(code: CodeType, *more: object) -> None:
         callback(code, *more)
-        found = text(code, more[-1])
+        # what a collection calls would not be told of while we are
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            found = text(code, more[-1])
+        finally:
+            if collecting:
+                gc.enable()
         if found:
             note(found)
 

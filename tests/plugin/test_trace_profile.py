@@ -7,12 +7,16 @@ import json
 import signal
 import sys
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_instrcount.callgrind.zygote import Problem
+from pytest_instrcount.fixtures.trace import fixture
+from pytest_instrcount.trace.export import bounds
+from pytest_instrcount.trace.recorder import TraceOptions
 from tests.plugin.conftest import Project
 
 BODY = """
@@ -42,6 +46,8 @@ def test_fixture(project: Project) -> None:
     """Calls through it and in its with-block are traced; the value comes back."""
     project.write(
         """
+        import asyncio, functools
+
         def helper(n):
             return n + 1
 
@@ -59,11 +65,27 @@ def test_fixture(project: Project) -> None:
 
         def test_too_early(trace_profile):
             trace_profile.tree
+
+        async def work():
+            helper(1)
+            return helper(2)
+
+        def test_coroutine(trace_profile):
+            assert asyncio.run(trace_profile(functools.partial(work))) == 3
+            assert trace_profile.tree.calls("*.helper") == 2
+
+        def generate():
+            yield helper(1)
+
+        def test_unconsumed(trace_profile):
+            trace_profile(generate)
         """
     )
     result = project.run()
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["*there is no tree yet*"])
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(
+        ["*there is no tree yet*", "*whose work nobody has done when trace_profile ends*"]
+    )
 
 
 def test_a_failing_assert_shows_the_branch(project: Project) -> None:
@@ -184,6 +206,8 @@ def test_ceilings(project: Project) -> None:
         ("{'builtins:len': 1}", ["'builtins:len' is a builtin: only c_calls=True counts it*"]),
         ("{'no.module:f': 0, 'json:loads': 1, 'json.decoder:JSONDecoder.decode': 2}", []),
         ("{'test_it:helper': 3, '*.helper': 9}", []),
+        ("{'test_it:helpr': 0}", ["nothing that was called is named 'test_it:helpr'; near: *"]),
+        ("{'json:JSONEncoder.encode': 0}", ["calls of 'json:J*' are those of json.encoder:J*"]),
     ],
 )
 def test_a_ceiling_that_holds_nothing_back_is_said(
@@ -252,10 +276,21 @@ def test_phases(project: Project) -> None:
         def test_a(made):
             helper(3)
         """
-    for phases, calls in ((("call",), 1), (("setup", "call"), 2)):
+    for phases, calls in (
+        (("call",), 1),
+        (("setup", "call"), 2),
+        (("setup",), 1),
+        (("teardown",), 1),
+        (("setup", "call", "teardown"), 3),
+    ):
         for most in (calls - 1, calls):
             project.write(text.replace("PHASES", repr(phases)).replace("MOST", str(most)))
-            project.run().assert_outcomes(passed=int(most == calls), failed=int(most != calls))
+            passed, late = most == calls, "teardown" in phases
+            outcomes = {"errors": int(not passed)} if late else {"failed": int(not passed)}
+            result = project.run()
+            result.assert_outcomes(passed=int(passed or late), **outcomes)
+            if not passed:
+                assert result.stdout.str().count("test_it.helper  1") == calls
 
 
 def test_ranges(project: Project) -> None:
@@ -292,6 +327,54 @@ def test_traces_are_written(project: Project) -> None:
     assert path.name.startswith("test_a-")
     names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
     assert names.count("test_it.helper") == 3
+
+
+def test_all_traces_of_a_test_are_in_its_file(project: Project) -> None:
+    """Of all phases, and of each block."""
+    project.write(
+        """
+        import pytest
+
+        def helper(n): pass
+
+        @pytest.fixture
+        def made():
+            helper(1)
+            yield
+
+        @pytest.mark.trace_profile(phases=("setup", "call"))
+        def test_phases(made): helper(2)
+
+        def test_blocks(trace_profile):
+            for n in range(3):
+                with trace_profile: helper(n)
+        """
+    )
+    folder = project.outside / "traces"
+    project.run(f"--trace-profile={folder}").assert_outcomes(passed=2)
+    for name, calls in (("test_phases", 2), ("test_blocks", 3)):
+        (path,) = folder.rglob(f"{name}-*.json")
+        names = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
+        assert names.count("test_it.helper") == calls
+
+
+def test_a_trace_that_cannot_be_drawn_fails_no_test(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One with more slices than a viewer shows is without the shortest; one that was folded is not written."""
+    monkeypatch.setattr(bounds, "MOST_SLICES", 2)
+    project.write(BODY)
+    folder = project.outside / "traces"
+    result = project.run("-Walways", f"--trace-profile={folder}")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*those below 10 us are left out [[]profile-slices]*"])
+    monkeypatch.setattr(fixture, "TraceOptions", partial(TraceOptions, max_events=64))
+    (path,) = folder.rglob("test_a-*.json")
+    project.write(BODY.replace("range(3)", "range(5_000)"))
+    result = project.run("-Walways", f"--trace-profile={folder}")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*no trace is written: *[[]profile-truncated]*"])
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,7 @@ _ITS_OWN = {
     "start",
     "stop",
     "traces",
+    "all_events",
     "edges",
     "ranges",
     "memory",

@@ -306,13 +306,18 @@ def test_without_it_nothing_is_changed(tmp_path: Path) -> None:
     assert "process" not in said.replace("subprocess", "")
 
 
-@pytest.mark.parametrize("ending", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGTERM)"])
+@pytest.mark.parametrize(
+    "ending",
+    ["os._exit(3)", "os.execvp('true', ['true'])", "os.kill(os.getpid(), signal.SIGTERM)"],
+)
 def test_a_program_that_ends_itself_leaves_nothing(
     ending: str, tmp_path: Path, scratch: Path
 ) -> None:
+    """Of one that is not killed the tree is printed before."""
     write(tmp_path, f"import os, signal\n{ending}")
-    code = 3 if "_exit" in ending else -signal.SIGTERM
-    assert run(tmp_path, "--children", "script.py", code=code) == ("", "")
+    code = -signal.SIGTERM if "kill" in ending else 3 if "_exit" in ending else 0
+    said, error = run(tmp_path, "--children", "script.py", code=code)
+    assert (said.count("core: "), error) == (code != -signal.SIGTERM, "")
     assert list(scratch.iterdir()) == []
 
 

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+import zipapp
 from pathlib import Path
 
 import pytest
@@ -101,13 +102,30 @@ def test_a_script_sees_what_python_shows_it(core: str, tmp_path: Path) -> None:
 
 
 def test_a_module(tmp_path: Path) -> None:
-    """A package is run by its __main__, whose imports are relative to it."""
-    write(tmp_path, "X = 1", "pkg/__init__.py")
-    text = "from . import X\nimport sys\nprint(X, sys.argv[1:], __spec__.name)"
+    """A package is run by its __main__, whose imports are relative to it; its own import is traced."""
+    write(tmp_path, "import sys\ndef f(): return sys.argv\nX = f()[:]", "pkg/__init__.py")
+    text = "from . import X\nimport sys\nprint(X, sys.argv, __spec__.name)"
     write(tmp_path, text, "pkg/__main__.py")
     said, _ = run(tmp_path, "-m", "pkg", "-m")
-    assert said.splitlines()[0] == "1 ['-m'] pkg.__main__"
-    assert lines(said)[0] == "__main__.<module>  1"
+    argv = [str(tmp_path / "pkg/__main__.py"), "-m"]
+    assert said.splitlines()[0] == f"['-m', '-m'] {argv} pkg.__main__"
+    ours = [line.strip() for line in lines(said) if "importlib" not in line]
+    assert ours == ["pkg.<module>  1", "pkg.f  1", "__main__.<module>  1"]
+    write(tmp_path, "1 / 0", "pkg/__init__.py")
+    _, error = run(tmp_path, "-m", "pkg", code=1)
+    assert error.count("File") == 1
+    assert "ZeroDivisionError" in error
+
+
+def test_a_folder_and_an_archive(tmp_path: Path) -> None:
+    """Both are run by their __main__, as by python."""
+    text = "import other, sys\nprint(__name__, sys.argv, other.X)"
+    write(tmp_path, text, "app/__main__.py")
+    write(tmp_path, "X = 5", "app/other.py")
+    zipapp.create_archive(tmp_path / "app")
+    for name in ("app", "app.pyz"):
+        said, _ = run(tmp_path, name, "a")
+        assert said.splitlines()[0] == f"__main__ {[name, 'a']} 5"
 
 
 @pytest.mark.parametrize(
@@ -137,8 +155,75 @@ def test_a_script_that_closes_stdout(tmp_path: Path) -> None:
     """The tree goes to stderr then, and nowhere if that is closed, too."""
     write(tmp_path, "import sys\nsys.stdout.close()")
     assert lines(run(tmp_path, "script.py")[1]) == ["__main__.<module>  1"]
-    write(tmp_path, "import sys\nsys.stdout = sys.stderr = None")
+    write(tmp_path, "import sys\nsys.stdout.close(); sys.stderr.close()")
     assert run(tmp_path, "script.py") == ("", "")
+
+
+@pytest.mark.parametrize(
+    "other", ["None", "io.StringIO()", "open('log', 'w')", "Tee()", "codecs.open('log', 'w')"]
+)
+def test_a_script_that_prints_elsewhere(other: str, tmp_path: Path) -> None:
+    """What it puts in the place of stdout is its own: the tree goes where it went before."""
+    tee = "class Tee:\n    write = flush = lambda *_: None"
+    write(tmp_path, f"import codecs, io, sys\n{tee}\nsys.stdout = {other}\nprint('its own')")
+    said, error = run(tmp_path, "script.py")
+    assert (lines(said)[0], error) == ("__main__.<module>  1", "")
+    assert "its own" not in said
+    if "log" in other:
+        assert (tmp_path / "log").read_text() == "its own\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("os._exit(5)", 5, ""),
+        ("os.execv(sys.executable, [sys.executable, '-c', 'print(9)'])", 0, ""),
+        ("os.execvp('true', ['true'])", 0, ""),
+        ("sys.excepthook = lambda *_: sys.exit(7)\n1 / 0", 7, ""),
+        ("sys.excepthook = lambda *_: [][1]\n1 / 0", 1, "Original exception was:"),
+        ("sys.exit(type('X', (), {'__str__': lambda self: [][1]})())", 1, ""),
+        ("sys.stderr = None\nsys.exit('message')", 1, "message"),
+    ],
+)
+def test_however_it_leaves(text: str, code: int, words: str, tmp_path: Path) -> None:
+    """The tree is printed, and files are written, once; what python says is on stderr."""
+    write(tmp_path, f"import os, sys\ndef f(): pass\nf()\n{text}")
+    said, error = run(tmp_path, "--export=json:trace.json", "script.py", code=code)
+    assert lines(said)[:2] == ["__main__.<module>  1", "  __main__.f  1"]
+    assert said.count("core: ") == said.count("wrote ") == 1
+    assert words in error
+    assert "pytest_instrcount" not in error
+    assert (tmp_path / "trace.json").exists()
+
+
+def test_code_without_a_file_is_the_users(tmp_path: Path) -> None:
+    """As of exec(); what a named tuple makes so is the standard library's."""
+    names = "from collections import namedtuple\nP = namedtuple('P', 'x')"
+    write(tmp_path, f"{names}\nexec('def f(): g()\\ndef g(): P(1)\\nf()')")
+    found = lines(run(tmp_path, "script.py")[0])
+    assert [line.strip() for line in found if "<string>" in line] == [
+        "<string>.<module>  1",
+        "<string>.f  1",
+        "<string>.g  1",
+        "<string>.<lambda>  1",
+    ]
+
+
+def test_greenlets_that_are_imported_by_the_program(tmp_path: Path) -> None:
+    """Each has a stack of its own."""
+    pytest.importorskip("greenlet")
+    text = """
+from greenlet import greenlet
+def one(): two_.switch(); leaf()
+def two(): leaf(); one_.switch()
+def leaf(): pass
+one_, two_ = greenlet(one), greenlet(two)
+one_.switch()
+"""
+    write(tmp_path, text)
+    found = lines(run(tmp_path, "--include=__main__:*", "script.py")[0])
+    leaf = "  __main__.leaf  1"
+    assert found[-4:] == ["__main__.one  1", leaf, "__main__.two  1", leaf]
 
 
 THREADS = """

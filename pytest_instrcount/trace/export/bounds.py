@@ -50,7 +50,8 @@ class Bounds:
                 "profile-truncated",
                 "the recording had more events than its bound, and was folded: counts are exact, "
                 "but there is no timeline left to draw",
-                "profile(max_events=N) with a larger N, or export_collapsed, or export_pstats",
+                "profile(max_events=N) with a larger N, or export_collapsed (trace: "
+                "--export=collapsed:PATH), or export_pstats",
             )
         slices = len(timeline) + len(timeline.marks)
         if slices > MOST_SLICES and self == Bounds():
