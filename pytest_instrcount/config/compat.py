@@ -11,7 +11,7 @@ import importlib
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -246,6 +246,14 @@ def leave_readline_out() -> None:
         sys.modules["readline"] = None  # pdb imports what completes names, which does without
         importlib.import_module("pdb")
         del sys.modules["readline"]
+
+
+def note_failed_subtest(config: pytest.Config, report: Any) -> None:
+    """Have the test fail that this sub-test is of; pytest 8 has no sub-tests."""
+    with suppress(ImportError):
+        from _pytest.subtests import failed_subtests_key
+
+        config.stash[failed_subtests_key][getattr(report, "id", report.nodeid)] += 1
 
 
 def failure(path: str, line: int, text: str) -> Any:

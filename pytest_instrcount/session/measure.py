@@ -251,7 +251,7 @@ class Counting:
         except ZygoteFailed as error:
             self.end()
             raise pytest.UsageError(str(error)) from None
-        skipped = self._outcomes.take(item, self._chosen[item.nodeid], answer)
+        skipped = self._outcomes.take(item, nextitem, self._chosen[item.nodeid], answer)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         self._one_done()
         if skipped is not None:

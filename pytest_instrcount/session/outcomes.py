@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,7 @@ from pytest_instrcount.session.uncompared import (
     Left,
     is_tolerated,
     outcome_of,
+    run_blocks_natively,
     run_natively,
     why_skipped,
 )
@@ -52,7 +54,13 @@ class Outcomes:
         self._commands = Commands(config)
         self._packages = facts.Packages()
 
-    def take(self, item: pytest.Item, chosen: Settings, answer: Answer | Problem) -> str | None:
+    def take(
+        self,
+        item: pytest.Item,
+        nextitem: pytest.Item | None,
+        chosen: Settings,
+        answer: Answer | Problem,
+    ) -> str | None:
         """Report a test, whose own settings are ``chosen``; returns why it was skipped, if it was."""
         if isinstance(answer, Problem):
             self._report_problem(item, chosen, answer)
@@ -71,27 +79,41 @@ class Outcomes:
             self._findings.leave(item.nodeid, Left(None))
         # A test that failed or was skipped gets no verdict, whatever it had counted by then.
         elif replay.passed(reports) and "ended" not in answer:
-            text, slug = _problem_of(answer), _NOT_MEASURED
-            try:
-                with collector_paused():
-                    properties = [] if text else self._rule(item, chosen, answer)
-            except InstrcountError as error:
-                text, slug = str(error), error.slug
-            if text:
-                self._note_measured(item, text, problem=slug)
-                why = text.removeprefix("instrcount: ")
-                self._findings.fail(item.nodeid, chosen.max_delta, why)
-                reports = replay.add_error(item, reports, text)
+            left = None
+            if any(each.skipped for each in reports if replay.is_subtest(each)):
+                reports, left = run_blocks_natively(item, nextitem, reports)
+            if left is not None:
+                self._findings.leave(item.nodeid, left)
+            else:
+                properties = self._judge(item, chosen, answer, reports)
         elif outcome_of(reports) == "skipped":
             skipped = why_skipped(reports)
         else:
             self._hint(item, reports)
+        replay.count_failed_blocks(self._config, reports)
         replay.show_output(self._config, reports, answer["shown"])
         if skipped is None:  # else it is about to run natively, and says so itself
             replay.tell_makers(item, reports, self._findings.note)
         replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(answer)
         return skipped
+
+    def _judge(
+        self, item: pytest.Item, chosen: Settings, answer: Answer, reports: list[Any]
+    ) -> list[tuple[str, object]]:
+        """The properties of a test that has passed; without a count an error is put among the reports."""
+        text, slug = _problem_of(answer), _NOT_MEASURED
+        try:
+            with collector_paused():
+                properties = [] if text else self._rule(item, chosen, answer)
+        except InstrcountError as error:
+            text, slug = str(error), error.slug
+        if not text:
+            return properties
+        self._note_measured(item, text, problem=slug)
+        self._findings.fail(item.nodeid, chosen.max_delta, text.removeprefix("instrcount: "))
+        reports[:] = replay.add_error(item, reports, text)
+        return []
 
     def _note_said(self, item: pytest.Item, answer: Answer) -> None:
         """What the test says of itself, whatever becomes of it."""
@@ -209,6 +231,6 @@ def know_why_left(
     reports = run_natively(item, nextitem)
     natively = outcome_of(reports)
     if natively == "failed":
-        replay.log_reports(item.ihook, reports, [])
+        replay.log_reports(item.ihook, replay.without_blocks(reports), [])
     cause = Cause.skipped if natively == "passed" else None
     findings.leave(item.nodeid, Left(cause, f"{skipped}\nnatively it has {natively}"))

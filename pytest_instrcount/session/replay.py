@@ -14,7 +14,7 @@ import pytest
 from pytest_instrcount.callgrind.channel import PADDING
 from pytest_instrcount.callgrind.inside.reports import is_passed
 from pytest_instrcount.callgrind.messages import Answer
-from pytest_instrcount.config.compat import failure
+from pytest_instrcount.config.compat import failure, note_failed_subtest
 from pytest_instrcount.config.hooks import alone, is_conftest, module_of
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.session.renames import body_of
@@ -202,6 +202,18 @@ def passed(reports: list[Any]) -> bool:
 def is_subtest(report: Any) -> bool:
     """Whether it is about a block in a test: pytest's own kind, or pytest-subtests'."""
     return type(report).__name__.lower() == "subtestreport"
+
+
+def without_blocks(reports: list[Any]) -> list[Any]:
+    """Those of its phases."""
+    return [each for each in reports if not is_subtest(each)]
+
+
+def count_failed_blocks(config: pytest.Config, reports: list[Any]) -> None:
+    """Have pytest fail a test for its sub-tests, as it does where they ran."""
+    for each in reports:
+        if each.failed and is_subtest(each):
+            note_failed_subtest(config, each)
 
 
 def end_session_as(result: Answer) -> None:

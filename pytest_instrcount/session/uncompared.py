@@ -38,10 +38,44 @@ _TAKEN = Left(Cause.uncounted, "a plugin or conftest has run it in its own way")
 
 
 def run_natively(item: Any, nextitem: pytest.Item | None) -> list[Any]:
-    """Run a test that has not passed under Valgrind as without the plugin; its reports, told to nobody."""
-    runner = item.config.pluginmanager.getplugin("runner")
-    reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=nextitem)
-    return reports
+    """Run a test as without the plugin; its reports, told to nobody but for those of blocks (sub-tests)."""
+    blocks, manager = _Blocks(), item.config.pluginmanager
+    manager.register(blocks)
+    try:
+        runner = manager.getplugin("runner")
+        reports: list[Any] = runner.runtestprotocol(item, log=False, nextitem=nextitem)
+    finally:
+        manager.unregister(blocks)
+    return blocks.reports + reports
+
+
+class _Blocks:
+    """Hears of sub-tests, which are told of as they end."""
+
+    def __init__(self) -> None:
+        self.reports: list[Any] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if replay.is_subtest(report):
+            self.reports.append(report)
+
+
+def run_blocks_natively(
+    item: pytest.Item, nextitem: pytest.Item | None, reports: list[Any]
+) -> tuple[list[Any], Left | None]:
+    """Of a test that has passed, and skipped blocks under Valgrind, learn whether it does so natively.
+
+    Returns the reports that are still to be told, and why it is not compared, if it is not.
+    """
+    natively = run_natively(item, nextitem)
+    if outcome_of(natively) == "failed":
+        return replay.without_blocks(natively), Left(None)
+    inside, outside = (list(filter(replay.is_subtest, each)) for each in (reports, natively))
+    left = None
+    if [each.outcome for each in inside] != [each.outcome for each in outside]:
+        left = Left(Cause.skipped, f"{why_skipped(inside)}\nnatively it has passed")
+    return replay.without_blocks(reports), left
 
 
 def outcome_of(reports: Sequence[Any]) -> str:

@@ -326,6 +326,10 @@ class TestChild:
         return True
 
     @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)  # of a sub-test; those of phases are not logged
+
+    @pytest.hookimpl
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str) -> None:
         category = warning_message.category
         self._warnings.append(
@@ -385,7 +389,7 @@ class TestChild:
         return [] if counted is None else list(map(str, self._dumps(counted[1])))
 
     def _result(self) -> Answer:
-        passed = len(self._reports) == 3 and replay.passed(self._reports)
+        passed = len(replay.without_blocks(self._reports)) == 3 and replay.passed(self._reports)
         problem = ""
         benchmark = self._item.stash.get(BENCHMARK, None)
         fixture, unused = self._fixture, False

@@ -141,6 +141,44 @@ def test_one_that_fails_natively_fails(suite: Project, allowed: str) -> None:
     result.stdout.fnmatch_lines(["*assert 0"])
 
 
+@pytest.mark.parametrize("left_out", ["skip", "xfail"])
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_block_that_is_left_out_under_valgrind_alone(
+    suite: Project, in_ci: Callable[[], None], left_out: str, breaks: bool
+) -> None:
+    """The test has passed, and what it is for was not done: it runs natively, and is told as there."""
+    pytest.importorskip("_pytest.subtests")
+    block = f"if os.getpid() != OUTSIDE: pytest.{left_out}('no DATABASE_URL')"
+    body = f"    with subtests.test():\n        {block}\n        assert {not breaks}"
+    suite.write(SUITE.replace("test_b(): pass", f"test_b(subtests):\n{body}"))
+    in_ci()
+    result = suite.measure()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert suite.verdicts()["test_a"] == "unchanged"
+    if breaks:
+        result.stdout.fnmatch_lines(["*AssertionError", "*FAILED test_it.py::test_b*"])
+        assert result.stdout.str().count("SUBFAILED") == 1
+    else:
+        result.stdout.fnmatch_lines(["test_b: * [[]skipped-inside]", "  no DATABASE_URL"])
+
+
+def test_failed_blocks_fail_their_test(project: Project) -> None:
+    """As natively, also for those that run it again."""
+    pytest.importorskip("_pytest.subtests")
+    project.write(
+        "import pytest\n"
+        "@pytest.mark.instrcount\n"
+        "def test_a(subtests):\n"
+        "    for n in range(3):\n"
+        "        with subtests.test(): assert n == 1\n"
+        "def test_b(): pass\n"
+    )
+    natively, measured = project.run("-rf"), project.measure("-rf")
+    assert natively.parseoutcomes() == measured.parseoutcomes() == {"failed": 3, "passed": 1}
+    measured.stdout.fnmatch_lines(["FAILED *test_a - contains 2 failed subtests"])
+    assert project.run("--last-failed").parseoutcomes()["failed"] == 3
+
+
 SKIPS_LESS = {
     "a sub-test": (
         "import unittest\n"

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.gate.store.baseline_json import SCHEMA
 from pytest_instrcount.session.outcomes import Outcomes
 from tests.plugin.conftest import Project
@@ -78,9 +77,9 @@ def test_a_first_run_says_how_long_it_takes(
     """From what counting each test once took."""
     take = Outcomes.take
 
-    def slow(outcomes: Outcomes, item: pytest.Item, chosen: Settings, answer: Any) -> str | None:
-        answer["seconds"] = 600.0
-        return take(outcomes, item, chosen, answer)
+    def slow(outcomes: Outcomes, *test: Any) -> str | None:
+        test[-1]["seconds"] = 600.0
+        return take(outcomes, *test)
 
     monkeypatch.setattr(Outcomes, "take", slow)
     said = re.compile(
