@@ -46,6 +46,7 @@ def test_a(record_property, cache, request, worker_id, tmp_path, near):
     near.add("a")
     assert near == {"a"}  # what a session fixture holds is of this test alone
     assert request.config.getoption("keyword") == ""
+    assert os.path.exists(sys.modules["__main__"].__file__)
     assert "readline" not in sys.modules  # its heap is another in the next second
     facts(record_property, tmp_path)
 

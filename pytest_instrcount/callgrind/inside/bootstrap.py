@@ -10,7 +10,7 @@ import marshal
 import sys
 
 del sys.path[0]  # the folder of this script; what the user had comes back below
-del __file__  # multiprocessing would run this script again in each process it spawns
+del __file__  # multiprocessing would run this script again in each process it spawns: see the end
 
 _zygote = int(sys.argv[2]) if sys.argv[2:] else 0
 _gaps = []
@@ -230,6 +230,10 @@ if _plan.get("kind") == "statements":
 else:
     _say_what_is_installed(_plan["plugins"], f"{_plan['scratch']}/installed", {*_plan["sys_path"]})
     sys.argv[:] = ["pytest"]
+    import pytest
+
     import pytest_instrcount.callgrind.inside.main as _inside
+
+    __file__ = f"{pytest.__path__[0]}/__main__.py"  # as of python -m pytest
 
 _inside.main(_plan, NotingLoader)
