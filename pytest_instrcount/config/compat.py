@@ -251,9 +251,9 @@ def leave_readline_out() -> None:
 def note_failed_subtest(config: pytest.Config, report: Any) -> None:
     """Have the test fail that this sub-test is of; pytest 8 has no sub-tests."""
     with suppress(ImportError):
-        from _pytest.subtests import failed_subtests_key
-
-        config.stash[failed_subtests_key][getattr(report, "id", report.nodeid)] += 1
+        subtests: Any = importlib.import_module("_pytest.subtests")
+        failed = config.stash[subtests.failed_subtests_key]
+        failed[getattr(report, "id", report.nodeid)] += 1
 
 
 def failure(path: str, line: int, text: str) -> Any:

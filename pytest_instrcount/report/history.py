@@ -21,6 +21,7 @@ from pytest_instrcount.gate.store.names import shown_path
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host.git import git_command, git_environment, run_git, why_silent, work_tree
+from pytest_instrcount.host.programs import Popen
 
 Each = TypeVar("Each")
 
@@ -139,7 +140,7 @@ def _read_counts(tree: Path, blobs: Sequence[str]) -> dict[str, int]:
     with tempfile.TemporaryFile() as names:  # a pipe would block: git answers as it reads
         names.write("".join(f"{blob}\n" for blob in blobs).encode())
         names.seek(0)
-        with subprocess.Popen(
+        with Popen(
             git_command(tree, "cat-file", "--batch"),
             stdin=names,
             stdout=subprocess.PIPE,

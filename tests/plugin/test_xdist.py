@@ -135,7 +135,7 @@ MANY = """
             await asyncio.sleep(0)
             helper(1)
 
-    @pytest.mark.trace_profile(phases=("setup", "call", "teardown"), max_calls={"conftest:*": 2})
+    @pytest.mark.trace_profile(phases=("setup", "call", "teardown"), max_calls={"conftest:*": 3})
     def test_phases(made):
         helper(1)
 

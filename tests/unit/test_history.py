@@ -11,7 +11,7 @@ import pytest
 
 from pytest_instrcount.counts.measurement import per_call
 from pytest_instrcount.gate.store.summary import parse_summary
-from pytest_instrcount.host import git
+from pytest_instrcount.host import git, programs
 from pytest_instrcount.report import history
 from pytest_instrcount.report.history import Point, join_names, read_histories
 from tests.baselines import SAMPLE
@@ -191,7 +191,8 @@ def test_five_hundred_files_are_three_processes(
         started.append(args)
         return popen(*args, **kwargs)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(subprocess, "Popen", counted)
+    for each in (programs, history):
+        monkeypatch.setattr(each, "Popen", counted)
     found = read_histories(paths)
     assert len(started) == 3
     assert [point["ir"] for point in found[paths[7]]] == [7, 1007, 2007]
