@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import TextIO, TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.report.printing import print_lines
@@ -26,13 +27,22 @@ def _check_folder() -> None:
 
 def run_command(chosen: argparse.Namespace) -> int:
     """Run the command that was chosen; returns the exit code."""
-    # a program that is traced may put others in their places
-    streams = sys.stdout, sys.stderr
-    try:
+
+    def said() -> Said:
         _check_folder()
-        said: Said = chosen.run(chosen)
-        print_lines(said[0], *streams)
+        found: Said = chosen.run(chosen)
+        return found
+
+    # a program that is traced may put others in their places
+    return print_said(said, sys.stdout, sys.stderr)
+
+
+def print_said(said: Callable[[], Said], output: TextIO, errors: TextIO) -> int:
+    """Print what is said, or the error in its place, to these streams; returns the exit code."""
+    try:
+        lines, code = said()
+        print_lines(lines, output, errors)
     except InstrcountError as error:
-        print_lines([str(error)], *streams[::-1])
+        print_lines([str(error)], errors, output)
         return FAILED
-    return said[1]
+    return code

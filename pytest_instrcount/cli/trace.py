@@ -12,11 +12,9 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_instrcount.cli.run import FAILED, Said, run_command
+from pytest_instrcount.cli.run import FAILED, Said, print_said, run_command
 from pytest_instrcount.cli.traced import FORMATS, Exports, trace_options, tree_lines
-from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.text import escape_controls
-from pytest_instrcount.report.printing import print_lines
 from pytest_instrcount.trace.filters import absolute
 from pytest_instrcount.trace.program import load_module, load_script, run_program
 from pytest_instrcount.trace.tracer import Tracer
@@ -147,16 +145,19 @@ def _trace(chosen: argparse.Namespace) -> Said:
     exports = Exports(chosen) if chosen.export else None
     children = _follow_children(chosen, tracer, exports)
 
-    told = partial(_lines, chosen, tracer, exports, children)
+    def said() -> Said:
+        lines = _lines(chosen, tracer, exports, children)
+        return lines, FAILED if exports is not None and exports.failed else 0
+
     argv = ["-m" if script is None else program, *chosen.arguments]
     try:
-        with _telling_before_it_leaves(told) as has_told:
+        with _printed_before_it_leaves(said) as was_printed:
             code = run_program(load, argv, tracer, to_the_end=chosen.children)
-        lines = told() if os.getpid() == pid and not has_told() else []
+        lines, failed = ([], 0) if os.getpid() != pid or was_printed() else said()
     finally:  # for a child by os.fork(), too
         if children is not None:
             children.finish()
-    return lines, code or (FAILED if exports is not None and exports.failed else 0)
+    return lines, code or failed
 
 
 def _lines(
@@ -183,8 +184,8 @@ def _follow_children(
 
 
 @contextmanager
-def _telling_before_it_leaves(told: Callable[[], list[str]]) -> Iterator[Callable[[], bool]]:
-    """Print what is told before the process ends at once, or becomes another program.
+def _printed_before_it_leaves(said: Callable[[], Said]) -> Iterator[Callable[[], bool]]:
+    """Print what is said before the process ends at once, or becomes another program.
 
     Gives a function that says whether it was.
     """
@@ -197,10 +198,7 @@ def _telling_before_it_leaves(told: Callable[[], list[str]]) -> Iterator[Callabl
             path = given[0] if given else named.get("path", 0)
             if not was and os.getpid() == pid and (type(path) is int or os.access(path, os.X_OK)):
                 was.append(True)
-                try:
-                    print_lines(told(), *streams)
-                except InstrcountError as error:
-                    print_lines([str(error)], *streams[::-1])
+                print_said(said, *streams)
             return leave(*given, **named)
 
         return leaving

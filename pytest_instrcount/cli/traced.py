@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Container, Iterable
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_instrcount.errors import InstrcountError
@@ -82,9 +82,9 @@ class Exports:
     def write(self, timelines: Iterable[Timeline]) -> list[str]:
         """Write them, of all processes; returns a line for each."""
         from pytest_instrcount.trace.events.event_list import EventList
-        from pytest_instrcount.trace.weave import join
+        from pytest_instrcount.trace.weave import join_all
 
-        events = EventList(reduce(join, timelines))
+        events = EventList(join_all(timelines))
         least, depth = self._chosen.least, self._chosen.depth
         bounds = {"min_duration": None if least is None else least / 1e9, "max_depth": depth}
         lines = []

@@ -14,8 +14,7 @@ from pytest_instrcount.callgrind.zygote import Problem, Zygote
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.errors import as_started
-from pytest_instrcount.fixtures.trace.ceilings import idle_ceilings
-from pytest_instrcount.fixtures.trace.fixture import passed_ceilings
+from pytest_instrcount.fixtures.trace.ceilings import idle_ceilings, passed_ceilings
 from pytest_instrcount.fixtures.trace.hooks import wish_of
 from pytest_instrcount.fixtures.trace.ignore import describe
 from pytest_instrcount.fixtures.trace.settings import TRACE_MARKER, TraceWish

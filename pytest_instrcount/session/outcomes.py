@@ -70,7 +70,7 @@ class Outcomes:
         replay.repeat_warnings(self._config, answer["warnings"])
         self._note_said(item, answer)
         properties: list[tuple[str, object]] = []
-        skipped = None
+        skipped, makers_know = None, False  # they know of what runs natively, too
         if answer["unused"]:
             why = "never calls benchmark, so nothing was measured"
             self._findings.note(f"{item.nodeid}: {why}")
@@ -82,17 +82,18 @@ class Outcomes:
             left = None
             if any(each.skipped for each in reports if replay.is_subtest(each)):
                 reports, left = run_blocks_natively(item, nextitem, reports)
+                makers_know = True
             if left is not None:
                 self._findings.leave(item.nodeid, left)
             else:
                 properties = self._judge(item, chosen, answer, reports)
         elif outcome_of(reports) == "skipped":
-            skipped = why_skipped(reports)
+            skipped, makers_know = why_skipped(reports), True
         else:
             self._hint(item, reports)
         replay.count_failed_blocks(self._config, reports)
         replay.show_output(self._config, reports, answer["shown"])
-        if skipped is None:  # else it is about to run natively, and says so itself
+        if not makers_know:
             replay.tell_makers(item, reports, self._findings.note)
         replay.log_reports(item.ihook, reports, properties)
         replay.end_session_as(answer)

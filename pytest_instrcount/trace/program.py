@@ -20,6 +20,8 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.own import is_own, transparent
 from pytest_instrcount.trace.tracer import Tracer
 
+_UNLOADABLE = ImportError, SyntaxError, ValueError
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -38,7 +40,10 @@ def load_script(path: str) -> Program:
     if os.path.isdir(path) or _is_archive(path):
         # as python does, also where the working folder is not looked into
         sys.path[:] = [path, *sys.path[not sys.flags.safe_path :]]
-        return load_module("__main__", path)
+        try:
+            return _program_of("__main__", "there is no __main__.py in it", path)
+        except _UNLOADABLE as error:
+            raise _cannot_run(path, error, f"python {path}") from error
     file = os.path.abspath(path)
     loader = SourceFileLoader("__main__", file)
     try:
@@ -60,7 +65,7 @@ def _is_archive(path: str) -> bool:
 
 
 @transparent
-def load_module(name: str, folder: str = "") -> Program:
+def load_module(name: str) -> Program:
     """A module, or the ``__main__`` of a package; packages around it are imported.
 
     Raises InstrcountError ``trace-program`` if there is none, or it is not written in Python.
@@ -70,19 +75,19 @@ def load_module(name: str, folder: str = "") -> Program:
         if package:
             __import__(package)
         if not _is_package(name):
-            return _program_of(name, folder, f"there is no such module as {name}")
+            return _program_of(name, f"there is no such module as {name}")
         __import__(name)
-        return _program_of(main, folder, f"{name} is a package that has no module {main}")
-    except (ImportError, SyntaxError, ValueError) as error:
-        raise _cannot_run(folder or name, error, f"python {folder or f'-m {name}'}") from error
+        return _program_of(main, f"{name} is a package that has no module {main}")
+    except _UNLOADABLE as error:
+        raise _cannot_run(name, error, f"python -m {name}") from error
 
 
 def _is_package(name: str) -> bool:
-    spec = importlib.util.find_spec(name) if name != "__main__" else None
+    spec = importlib.util.find_spec(name)
     return spec is not None and spec.submodule_search_locations is not None
 
 
-def _program_of(name: str, folder: str, why_not: str) -> Program:
+def _program_of(name: str, why_not: str, folder: str = "") -> Program:
     # of a folder or archive: our own __main__ is not meant
     spec = PathFinder.find_spec(name, [folder]) if folder else importlib.util.find_spec(name)
     loader = None if spec is None else spec.loader

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain, pairwise
 
 from pytest_instrcount.trace.columns import reordered
@@ -133,6 +134,18 @@ def join(first: Timeline, second: Timeline) -> Timeline:
         commands=first.commands + second.commands,
     )
     return in_start_order(joined)
+
+
+def join_all(timelines: Iterable[Timeline]) -> Timeline:
+    """One timeline of any number of runs.
+
+    >>> len(join_all([]))
+    0
+    """
+    parts = [*timelines] or [Timeline()]
+    while len(parts) > 1:  # in pairs: each join copies both
+        parts = [reduce(join, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def _moved(one: Timeline, rows: int, to_label: list[int], to_track: list[int]) -> Timeline:

@@ -141,6 +141,24 @@ def test_one_that_fails_natively_fails(suite: Project, allowed: str) -> None:
     result.stdout.fnmatch_lines(["*assert 0"])
 
 
+#: Those of the test itself: of its sub-tests reports are made within its call.
+TELLS = """
+import pytest
+TOLD = []
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if item.name == "test_b" and type(report) is pytest.TestReport:
+        TOLD.append(call.when)
+    return report
+
+def pytest_terminal_summary(terminalreporter):
+    phases = [when for n, when in enumerate(TOLD) if when != "call" or "call" not in TOLD[:n]]
+    terminalreporter.write_line(f"told of test_b: {phases}")
+"""
+
+
 @pytest.mark.parametrize("left_out", ["skip", "xfail"])
 @pytest.mark.parametrize("breaks", [False, True])
 def test_a_block_that_is_left_out_under_valgrind_alone(
@@ -151,8 +169,10 @@ def test_a_block_that_is_left_out_under_valgrind_alone(
     block = f"if os.getpid() != OUTSIDE: pytest.{left_out}('no DATABASE_URL')"
     body = f"    with subtests.test():\n        {block}\n        assert {not breaks}"
     suite.write(SUITE.replace("test_b(): pass", f"test_b(subtests):\n{body}"))
+    suite.pytester.makeconftest(TELLS)
     in_ci()
     result = suite.measure()
+    result.stdout.fnmatch_lines(["told of test_b: ['setup', 'call', 'teardown']"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert suite.verdicts()["test_a"] == "unchanged"
     if breaks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from pytest_instrcount.trace.events.table import Row, Tabled
 from pytest_instrcount.trace.export.plain import read_timeline
 from pytest_instrcount.trace.export.runner import Exporter
 from pytest_instrcount.trace.timeline import Recorded, Timeline
-from pytest_instrcount.trace.weave import join
+from pytest_instrcount.trace.weave import join_all
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -85,12 +84,9 @@ class EventList(list[R], Exporter, Tabled):
     @property
     def timeline(self) -> Timeline:
         """The rows that the events are views of, without those that are not in the list."""
-        return reduce(
-            join,
-            (
-                each if len(rows) == len(each) else reordered(each, sorted(rows))
-                for each, rows in ((one.timeline, rows) for one, rows in self._parts().items())
-            ),
+        return join_all(
+            each if len(rows) == len(each) else reordered(each, sorted(rows))
+            for each, rows in ((one.timeline, rows) for one, rows in self._parts().items())
         )
 
     def _parts(self) -> dict[Recording, set[int]]:
