@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
+from unittest import TestCase
 
 import pytest
 
@@ -248,11 +249,13 @@ def leave_readline_out() -> None:
         del sys.modules["readline"]
 
 
-def note_failed_subtest(config: pytest.Config, report: Any) -> None:
-    """Have the test fail that this sub-test is of; pytest 8 has no sub-tests."""
+def note_failed_subtest(item: pytest.Item, report: Any) -> None:
+    """Have the test fail that this sub-test is of, but a ``TestCase``'s; pytest 8 has no sub-tests."""
+    if issubclass(getattr(item, "cls", None) or object, TestCase):
+        return
     with suppress(ImportError):
         subtests: Any = importlib.import_module("_pytest.subtests")
-        failed = config.stash[subtests.failed_subtests_key]
+        failed = item.config.stash[subtests.failed_subtests_key]
         failed[getattr(report, "id", report.nodeid)] += 1
 
 

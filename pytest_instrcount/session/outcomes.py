@@ -91,7 +91,7 @@ class Outcomes:
             skipped, makers_know = why_skipped(reports), True
         else:
             self._hint(item, reports)
-        replay.count_failed_blocks(self._config, reports)
+        replay.count_failed_blocks(item, reports)
         replay.show_output(self._config, reports, answer["shown"])
         if not makers_know:
             replay.tell_makers(item, reports, self._findings.note)

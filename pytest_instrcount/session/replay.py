@@ -209,11 +209,11 @@ def without_blocks(reports: list[Any]) -> list[Any]:
     return [each for each in reports if not is_subtest(each)]
 
 
-def count_failed_blocks(config: pytest.Config, reports: list[Any]) -> None:
+def count_failed_blocks(item: pytest.Item, reports: list[Any]) -> None:
     """Have pytest fail a test for its sub-tests, as it does where they ran."""
     for each in reports:
         if each.failed and is_subtest(each):
-            note_failed_subtest(config, each)
+            note_failed_subtest(item, each)
 
 
 def end_session_as(result: Answer) -> None:

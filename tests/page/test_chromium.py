@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,22 +124,12 @@ class TestTable:
         report.get_by_role("combobox", name="Verdict").select_option("improved")
         assert names(report) == ["test_remove"]
 
-    @pytest.mark.long  # a loaded machine takes longer
-    def test_five_hundred_tests_within_two_seconds(self, open_page: Open) -> None:
-        """To be opened, and to be searched: the best of three, since machines have other work."""
-        opening, searching = [], []
-        for _ in range(3):
-            data = samples.large(500)
-            started = time.monotonic()
-            page = open_page(data)
-            assert page.locator("#overview tbody tr[class=opens]").count() == 500
-            opening.append(time.monotonic() - started)
-            started = time.monotonic()
-            page.get_by_role("searchbox", name="Search tests").fill("case-499")
-            assert page.locator("#overview tbody tr[class=opens]").count() == 1
-            searching.append(time.monotonic() - started)
-        assert min(opening) < 2
-        assert min(searching) < 2
+    def test_five_hundred_tests(self, open_page: Open) -> None:
+        page = open_page(samples.large(500))
+        tests = page.locator("#overview tbody tr[class=opens]")
+        assert tests.count() == 500
+        page.get_by_role("searchbox", name="Search tests").fill("case-499")
+        assert tests.count() == 1
 
 
 class TestEnvironment:

@@ -182,21 +182,42 @@ def test_a_block_that_is_left_out_under_valgrind_alone(
         result.stdout.fnmatch_lines(["test_b: * [[]skipped-inside]", "  no DATABASE_URL"])
 
 
-def test_failed_blocks_fail_their_test(project: Project) -> None:
-    """As natively, also for those that run it again."""
-    pytest.importorskip("_pytest.subtests")
-    project.write(
-        "import pytest\n"
+FAILS_IN_BLOCKS = {
+    "pytest": (
         "@pytest.mark.instrcount\n"
         "def test_a(subtests):\n"
         "    for n in range(3):\n"
         "        with subtests.test(): assert n == 1\n"
-        "def test_b(): pass\n"
-    )
-    natively, measured = project.run("-rf"), project.measure("-rf")
-    assert natively.parseoutcomes() == measured.parseoutcomes() == {"failed": 3, "passed": 1}
-    measured.stdout.fnmatch_lines(["FAILED *test_a - contains 2 failed subtests"])
-    assert project.run("--last-failed").parseoutcomes()["failed"] == 3
+    ),
+    "unittest": (
+        "import unittest\n"
+        "class TestIt(unittest.TestCase):\n"
+        "    @pytest.mark.instrcount\n"
+        "    def test_a(self):\n"
+        "        for n in range(3):\n"
+        "            with self.subTest(): assert n == 1\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [("pytest", {"failed": 3, "passed": 1}), ("unittest", {"failed": 2, "passed": 2})],
+)
+def test_failed_blocks_end_their_test_as_natively(
+    project: Project, kind: str, ends: dict[str, int]
+) -> None:
+    """Also for those that run it again: pytest fails a test for its own sub-tests, not for unittest's."""
+    pytest.importorskip("_pytest.subtests")
+    project.write("import pytest\n" + FAILS_IN_BLOCKS[kind] + "def test_b(): pass\n")
+    natively = project.run("-rf")
+    assert natively.parseoutcomes().items() >= ends.items()
+    again = project.run("--last-failed").parseoutcomes()
+    measured = project.measure("-rf")
+    assert measured.parseoutcomes() == natively.parseoutcomes()
+    assert project.run("--last-failed").parseoutcomes() == again
+    test_fails = "FAILED test_it.py::test_a - contains 2 failed subtests" in measured.outlines
+    assert test_fails == (kind == "pytest")
 
 
 SKIPS_LESS = {
