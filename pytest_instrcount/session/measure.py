@@ -30,6 +30,7 @@ from pytest_instrcount.session.progress import Estimate
 from pytest_instrcount.session.replay import Place, report_of
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
+from pytest_instrcount.session.variables import missing_variables
 from pytest_instrcount.session.zygote import LaunchContext, start_zygote
 
 if TYPE_CHECKING:
@@ -118,7 +119,10 @@ class Counting:
         self.config.pluginmanager.register(OtherClocks(self._chosen), "instrcount-clocks")
         if not self._chosen:
             self._end_counting()
-        elif not self.dealt:
+            return
+        for missing in missing_variables(self.config.rootpath, self.settings.let_through):
+            self.findings.note(missing)
+        if not self.dealt:
             self._ask(list(self._items.values()))
 
     @timed("calls")

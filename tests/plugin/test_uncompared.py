@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.cli import main as cli
+from pytest_instrcount.session import variables
 from pytest_instrcount.session.selection import Selection
 from tests.plugin.conftest import Project
 
@@ -677,3 +678,18 @@ def test_ids_that_xdist_changes(pytester: pytest.Pytester) -> None:
     selection.pytest_itemcollected(item)
     selection.pytest_collection_finish(session)
     assert not selection.knows_all()
+
+
+def test_a_variable_that_the_code_would_find(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes another way under Valgrind, which no count shows."""
+    monkeypatch.setattr(variables, "_given_variables", lambda: {"GREETING": "1"})
+    project.write(
+        "import os, pytest\n"
+        "@pytest.mark.instrcount\n"
+        "def test_a(): assert not os.environ.get('GREETING')\n"
+    )
+    said = "GREETING is set, and not there under Valgrind: test_it.py would find it"
+    project.measure().stdout.fnmatch_lines([said, "  (instrcount_env = GREETING in the ini file)"])
+    project.measure("-o", "instrcount_env=GREETING").stdout.no_fnmatch_line(said)

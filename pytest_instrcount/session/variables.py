@@ -1,0 +1,61 @@
+"""Variables that the user has set, and that the tests' code would not find under Valgrind."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytest_instrcount.callgrind.command import child_environment
+from pytest_instrcount.gate.store.names import named
+
+_NAME = r"""["'](\w+)["']"""
+_READ = re.compile(
+    rf"""\b(?:environ(?:\.get)?\s*[\[(]|getenv\()\s*{_NAME}(?!\s*\]\s*=[^=])
+    |{_NAME}\s+(?:not\s+)?in\s+(?:os\.)?environ\b""",
+    re.VERBOSE,
+)
+_SET = re.compile(
+    rf"""\b(?:environ\s*\[|environ\.setdefault\(|setenv\()\s*{_NAME}\s*(?:\]\s*=[^=]|,)""",
+    re.VERBOSE,
+)
+
+
+def missing_variables(root: Path, let_through: Sequence[str]) -> Iterator[str]:
+    """A sentence for each variable of this process that an imported file below ``root`` reads by its name.
+
+    Those that are there under Valgrind, or that one of the files sets, are left out.
+    """
+    given = _given_variables()
+    there = child_environment(given, let_through, sys.executable, root).keys()
+    read: dict[str, list[str]] = {}
+    own: set[str] = set()
+    for path in _sources(root):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        own.update(_SET.findall(text))
+        for name in dict.fromkeys(map("".join, _READ.findall(text))):
+            read.setdefault(name, []).append(os.path.relpath(path, root))
+    for name in sorted(given.keys() & read.keys() - there - own):
+        yield (
+            f"{name} is set, and not there under Valgrind: {named(read[name])} would find it "
+            f"(instrcount_env = {name} in the ini file)"
+        )
+
+
+def _sources(root: Path) -> list[Path]:
+    """The files of the project that have been imported."""
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    paths = [Path(file) for file in files if isinstance(file, str) and file.endswith(".py")]
+    return sorted(
+        path
+        for path in paths
+        if path.is_relative_to(root) and "site-packages" not in path.parts and path.is_file()
+    )
+
+
+def _given_variables() -> dict[str, str]:
+    """What this process was started with: what a conftest has set since is set inside, too."""
+    pairs = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
