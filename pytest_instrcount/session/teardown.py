@@ -19,7 +19,8 @@ def noting_interruption(findings: Findings) -> Iterator[None]:
     try:
         yield
     except (session.Interrupted, session.Failed, KeyboardInterrupt, pytest.exit.Exception):
-        findings.note("gate skipped: the run was interrupted; no baseline was written")
+        kept = "" if findings.rulings.policy.update is None else "; no baseline was written"
+        findings.note(f"gate skipped: the run was interrupted{kept}")
         raise
 
 

@@ -201,6 +201,7 @@ def test_interrupted_by_the_user_writes_nothing(project: Project) -> None:
     result.stdout.fnmatch_lines(["gate skipped: the run was interrupted; no baseline was written"])
     assert not project.baselines()
     assert project.valgrind.started[-1].ended == 1
+    assert "gate skipped: the run was interrupted" in project.measure().outlines
 
 
 @pytest.mark.parametrize(
