@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import child_environment
@@ -32,8 +33,7 @@ def missing_variables(root: Path, let_through: Sequence[str]) -> Iterator[str]:
     there = child_environment(given, let_through, sys.executable, root).keys()
     read: dict[str, list[str]] = {}
     own: set[str] = set()
-    for path in _sources(root):
-        text = path.read_text(encoding="utf-8", errors="replace")
+    for path, text in _sources(root):
         own.update(_SET.findall(text))
         for name in dict.fromkeys(map("".join, _READ.findall(text))):
             read.setdefault(name, []).append(os.path.relpath(path, root))
@@ -44,18 +44,23 @@ def missing_variables(root: Path, let_through: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _sources(root: Path) -> list[Path]:
-    """The files of the project that have been imported."""
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    paths = [Path(file) for file in files if isinstance(file, str) and file.endswith(".py")]
-    return sorted(
-        path
-        for path in paths
-        if path.is_relative_to(root) and "site-packages" not in path.parts and path.is_file()
-    )
+def _sources(root: Path) -> Iterator[tuple[Path, str]]:
+    """The files of the project that have been imported, and what is in them."""
+    files: set[object] = set()
+    for module in [*sys.modules.values()]:
+        with suppress(AttributeError):  # a lazy module would be imported by ``getattr``
+            files.add(object.__getattribute__(module, "__dict__").get("__file__"))
+    for file in sorted(file for file in files if isinstance(file, str) and file.endswith(".py")):
+        path = Path(file)
+        if path.is_relative_to(root) and "site-packages" not in path.parts:
+            with suppress(OSError):
+                yield path, path.read_text(encoding="utf-8", errors="replace")
 
 
 def _given_variables() -> dict[str, str]:
     """What this process was started with: what a conftest has set since is set inside, too."""
-    pairs = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    try:
+        pairs = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
+    except OSError:  # not every process may read its own
+        return {}
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)

@@ -65,6 +65,25 @@ def test_one_that_is_there(tmp_path: Path) -> None:
     assert said(tmp_path, 'os.environ["HOME"]') == ""
 
 
+def test_no_lazy_module_is_imported(tmp_path: Path) -> None:
+    """Nor does anything fail that stands there and is no module, or whose file is gone."""
+    code = f"""
+import importlib.util, sys
+from pathlib import Path
+from types import ModuleType
+from pytest_instrcount.session.variables import missing_variables
+spec = importlib.util.find_spec("json.tool")
+lazy = sys.modules["json.tool"] = importlib.util.module_from_spec(spec)
+importlib.util.LazyLoader(spec.loader).exec_module(lazy)
+gone = sys.modules["gone"] = ModuleType("gone")
+gone.__file__ = {str(tmp_path / "gone.py")!r}
+sys.modules["odd"] = object()
+assert not list(missing_variables(Path({str(tmp_path)!r}), ()))
+assert type(lazy).__name__ == "_LazyModule"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_code_of_others(tmp_path: Path) -> None:
     assert said(tmp_path, READS["get"], below=".venv/lib/site-packages") == ""
 
