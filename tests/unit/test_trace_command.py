@@ -160,7 +160,14 @@ def test_a_script_that_closes_stdout(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["None", "io.StringIO()", "open('log', 'w')", "Tee()", "codecs.open('log', 'w')"]
+    "other",
+    [
+        "None",
+        "io.StringIO()",
+        "open('log', 'w')",
+        "Tee()",
+        "codecs.getwriter('utf-8')(open('log', 'wb'))",
+    ],
 )
 def test_a_script_that_prints_elsewhere(other: str, tmp_path: Path) -> None:
     """What it puts in the place of stdout is its own: the tree goes where it went before."""
