@@ -388,7 +388,7 @@ def test_what_the_project_does_before_a_test_is_done(
     project.makeconftest(
         hooks
         + """
-        import enum, socket, subprocess
+        import enum, socket, ssl, subprocess  # ssl makes a class of sockets
         from _pytest.runner import runtestprotocol
         pytest_plugins = ["ours"]
 
