@@ -25,7 +25,7 @@ OLDEST_VALGRIND = (3, 15)
 #: To say its version takes it a moment.
 _VERSION_SECONDS = 60.0
 
-_INSTALL = "sudo apt-get install valgrind    (dnf, zypper, pacman: the same package name)"
+_INSTALL = "sudo apt-get install valgrind    # dnf, zypper, pacman: the same package name"
 _RENAME = "--instrcount-valgrind=valgrind, which is looked for in PATH, or the path of another"
 
 

@@ -21,7 +21,7 @@ _LIMITS = ("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")
 #: So many files are enough for what is ours, and for most tests.
 _FILES = 256
 
-REPORT = "pytest --instrcount --instrcount-debug=DIR    (then report it, with what is in DIR)"
+REPORT = "pytest --instrcount --instrcount-debug=DIR    # then report it, with what is in DIR"
 
 
 def whose_failure(said: str) -> Literal["plugin", "project", "valgrind"]:
@@ -45,7 +45,7 @@ def met_limit(said: str) -> tuple[str, str] | None:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if os.strerror(errno.EMFILE) in said and files < _FILES:
         why = f"it may have {files} files open (ulimit -n), which is too little"
-        return why, f"ulimit -n {_FILES}    (in a new shell)"
+        return why, f"ulimit -n {_FILES}    # in a new shell"
     if not _OUT_OF_MEMORY.search(said):
         return None
     for limit, option in _LIMITS:
@@ -69,8 +69,8 @@ def why_and_remedy(said: str, place: str, *, valgrind: bool) -> tuple[str, str]:
         return f"pytest-instrcount itself failed {place}: {said}", REPORT
     why = f"pytest cannot run {place} here: {said}"
     if whose == "project" or not valgrind:
-        return why, "pytest    (without --instrcount: does it start?)"
-    return why, "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    (says more)"
+        return why, "pytest    # without --instrcount: does it start?"
+    return why, "valgrind --tool=callgrind --callgrind-out-file=/dev/null true    # says more"
 
 
 def broken_supervisor(said: str) -> tuple[str, str]:

@@ -140,7 +140,7 @@ def take_scratch(parent: Path | None = None) -> Scratch:
     raise InstrcountError(
         "scratch",
         f"{_MOST_RUNS} runs use {parent} already",
-        f"ps -o pid,etime,args -p {_holders(parent)}    (end those that hang: kill PID)",
+        f"ps -o pid,etime,args -p {_holders(parent)}    # end those that hang: kill PID",
     )
 
 

@@ -44,13 +44,13 @@ class Problem:
         limit = met_limit(f"{self.why}\n{self.detail}")
         if limit is not None:
             why, remedy = limit
-            return f"{remedy}    ({why})"
+            return f"{remedy}    # {why}"
         if self.slug == "timeout":
             return f"give it longer: pytest --instrcount --instrcount-timeout=SECONDS {test}"
         if self.slug == "process-died":
-            return f"pytest {test}    (without --instrcount: does it end there, too?)"
+            return f"pytest {test}    # without --instrcount: does it end there, too?"
         if self.slug == "profile-damaged":
-            return "df -h; free -h    (is there space?)"
+            return "df -h; free -h    # is there space?"
         return ""
 
 
@@ -81,7 +81,7 @@ class Zygote:
                 undo.pop_all()
         except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stdout", "") or str(error)
-            why, remedy = met_limit(said) or (said, "df -h    (is there space?)")
+            why, remedy = met_limit(said) or (said, "df -h    # is there space?")
             why = f"nothing can be started in {parent}: {why}"
             raise InstrcountError("scratch", why, remedy) from error
         self._place = "under Valgrind" if setup.valgrind else "in a process that counts calls"

@@ -57,7 +57,8 @@ def find_stored(folder: Path, wanted: str) -> list[StoredFile]:
     files = [each for _, each in read if not isinstance(each, InstrcountError)]
     ids = {file.nodeid for file in files}
     found = {wanted} & ids or {nodeid for nodeid in ids if wanted in nodeid}
-    _raise_damaged(read, folder, found)
+    slug = file_name("::" + wanted.rpartition("::")[2]).rpartition("-")[0]
+    _raise_damaged(sorted(read, key=lambda each: slug not in each[0].name), folder, found)
     if len(found) != 1:
         raise _not_one(folder, wanted, found, ids)
     return [file for file in files if file.nodeid in found]
@@ -72,7 +73,7 @@ def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> Instr
         return InstrcountError(
             "test-unknown",
             f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown}",
-            "pytest --collect-only -q -m instrcount    (which tests there are)",
+            "pytest --collect-only -q -m instrcount    # which tests there are",
         )
     return InstrcountError(
         "test-ambiguous",
@@ -144,7 +145,7 @@ def _history(past: Past, file: StoredFile) -> list[str]:
         delta = "" if not before else percent(Fraction(ir, before) - 1)
         lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {reason}".rstrip())
         before = ir
-    unit = f"{file.content.environment.get(UNIT_FACT, IR)} a call"
+    unit = f"{file.content.environment.get(UNIT_FACT, f'mean {IR}')} a call"
     said = [f"  {'commit':<15} {'date':<10} {unit:>15}  {'delta':>8}  reason"]
     said += [printable(line) for line in reversed(lines)]
     if past.shallow:

@@ -93,7 +93,7 @@ def merge_specs(specs: Iterable[tuple[str, ChildSpec]]) -> ChildSpec:
         if known != value:
             raise _wrong(
                 f"{other} and {plugin} want {what} as {known!r} and as {value!r}",
-                f"pytest -p no:{plugin}    (without one of them)",
+                f"pytest -p no:{plugin}    # without one of them",
             )
 
     for plugin, spec in specs:

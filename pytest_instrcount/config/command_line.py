@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -55,6 +56,9 @@ _VALUED = frozenset(_NEEDLESS_VALUED.split())
 _SELECTING = frozenset(_SELECTING_VALUED.split())
 _WITH_VALUE = _VALUED | _SELECTING | frozenset(_NEEDED_VALUED.split())
 _SHORT_FLAGS = "hlqsvx"
+#: Of Python: what begins a module's name, and options whose value is a word of its own.
+_MODULE = re.compile(r"-[bBdEiIOPqRsSuv]*m")
+_PYTHON_VALUED = ("-X", "-W", "--check-hash-based-pycs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +130,25 @@ class CommandLine:
 def program_of(words: Sequence[str]) -> tuple[str, ...]:
     """How pytest was started with these: ``python -m pytest`` finds modules that ``pytest`` does not.
 
+    Options of Python are kept, since counts differ with them.
+
     >>> program_of(["bin/python", "-m", "pytest", "-q"]), program_of(["python", "bin/pytest", "-m", "pytest"])
     (('bin/python', '-m', 'pytest'), ('pytest',))
+    >>> program_of(["python", "-O", "-X", "dev", "-m", "pytest"]), program_of(["python", "-O", "bin/pytest"])
+    (('python', '-O', '-X', 'dev', '-m', 'pytest'), ('python', '-O', 'bin/pytest'))
     """
-    return tuple(words[:3]) if list(words[1:3]) == ["-m", "pytest"] else ("pytest",)
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if _MODULE.fullmatch(words[at]):
+            return (
+                tuple(words[: at + 2])
+                if list(words[at + 1 : at + 2]) == ["pytest"]
+                else ("pytest",)
+            )
+        if words[at] == "-c":
+            return ("pytest",)
+        at += 2 if words[at] in _PYTHON_VALUED else 1
+    return tuple(words[: at + 1]) if at > 1 else ("pytest",)
 
 
 def _without_flags(word: str) -> str:

@@ -37,7 +37,7 @@ PRUNE = "pytest --instrcount-prune"
 MEANINGS: dict[Cause, tuple[str, str]] = {
     Cause.gone: (
         "its baseline is there, and the test is gone [baseline-gone]",
-        f"{PRUNE}    (deletes the baselines of tests that are gone)",
+        f"{PRUNE}    # deletes the baselines of tests that are gone",
     ),
     Cause.uncollected: (
         "it has a baseline, and its file was not collected [baseline-uncollected]",

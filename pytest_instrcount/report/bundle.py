@@ -167,7 +167,7 @@ def load_bundle(path: Path) -> Bundle:
         raise InstrcountError(
             "bundle-damaged",
             f"{shown_path(path)} is no whole bundle: {why[:200]}",
-            f"pytest --instrcount --instrcount-bundle={own}    (where the tests are)",
+            f"pytest --instrcount --instrcount-bundle={own}    # where the tests are",
         ) from error
 
 

@@ -48,5 +48,5 @@ def print_lines(lines: Sequence[str], *streams: TextIO | None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if not isinstance(error, BrokenPipeError):  # | head
                 raise InstrcountError(
-                    "output-lost", f"nothing can be printed: {error}", "df    (is there space?)"
+                    "output-lost", f"nothing can be printed: {error}", "df    # is there space?"
                 ) from error

@@ -64,7 +64,7 @@ def load_report(path: Path) -> Report:
         raise InstrcountError(
             "report-damaged",
             f"{shown_path(path)} is no whole report: {printable(str(error))[:200]}",
-            "pytest --instrcount --instrcount-report=json:PATH    (another file than that one)",
+            "pytest --instrcount --instrcount-report=json:PATH    # another file than that one",
         ) from None
 
 
@@ -191,7 +191,7 @@ def conflict(one: Path, two: Path, nodeid: str) -> InstrcountError:
     return InstrcountError(
         "merge-conflict",
         f"{shown_path(one)} and {shown_path(two)} differ in {printable(nodeid)[:200]}",
-        f"keep one of them: rm {shown_path(two)}    (or leave that input out)",
+        f"rm {shown_path(two)}    # or keep this one, or leave that input out",
     )
 
 

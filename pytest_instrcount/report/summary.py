@@ -54,7 +54,7 @@ def render_summary(
 
     ``verbosity``: -1 the totals only; 0 rows that are not unchanged; 1 all rows; 2 the functions
     below each row that moved. The table has at most ``width`` columns; notes are wrapped to it,
-    the totals and the command are not, so that they can be searched and copied. Below the totals
+    the totals and commands are not, so that they can be searched and copied. Below the totals
     stands why tests got cheaper, but for those in ``told``.
     """
     if not (summary.results or summary.notes or summary.traces):
@@ -72,7 +72,8 @@ def render_summary(
     if summary.updating:
         lines += _stored(summary)
     for note in run_notes(summary):
-        lines += wrapped(note, width)
+        said, _, fix = note.partition("\n")
+        lines += [*wrapped(said, width), *filter(None, [fix])]
     return lines + _what_to_type(summary)
 
 

@@ -117,7 +117,7 @@ def check_creator(result: Answer, valgrind: str) -> None:
             raise InstrcountError(
                 "valgrind-changed",
                 f"Valgrind {version} counted it, and the run began with {valgrind}",
-                "pytest --instrcount    (once more, with one Valgrind)",
+                "pytest --instrcount    # once more, with one Valgrind",
             )
 
 

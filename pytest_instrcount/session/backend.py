@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from pytest_instrcount.callgrind import facts
+from pytest_instrcount.config.commands import Commands
 from pytest_instrcount.config.outputs import OutputGuard
 from pytest_instrcount.config.settings import Settings, load_command_line, load_settings
 from pytest_instrcount.config.stash import VALGRIND
@@ -34,7 +35,7 @@ def choose_backend(config: pytest.Config) -> tuple[str, Settings] | None:
     _check_parts(config)
     settings = load_settings(config)
     typed = load_command_line(config)
-    advise_with(typed.program, typed.needed(selecting=False))
+    advise_with(typed.program, typed.needed(selecting=False), Commands(config).typed)
     config.add_cleanup(lambda: advise_with(("pytest",), ()))
     if not hasattr(config, "workerinput"):  # which writes nothing
         _prepare_writing(config, settings)

@@ -226,7 +226,7 @@ class Budgets:
                 cause, said = why_uncounted[nodeid]
                 fix = self._command([nodeid])
                 if cause is Cause.skipped:
-                    fix += " -o instrcount_env=NAME    (a variable it looks for)"
+                    fix += " -o instrcount_env=NAME    # a variable it looks for"
                 why = f"it was not counted: {said}"
                 found.append(Unjudged(nodeid, name, "budget-uncounted", why, fix))
         for family in self._families.values():

@@ -132,7 +132,7 @@ class Outcomes:
             text += f"\n--- the last lines under Valgrind ---\n{problem.detail}"
         remedy = problem.remedy(shlex.quote(self._commands.typed(item.nodeid)))
         if problem.slug == "timeout" and chosen.timeout != self._settings.timeout:
-            remedy += "    (timeout= in its marker wins)"
+            remedy += "    # timeout= in its marker wins"
         text += f"\n  fix: {as_started(remedy)}" if remedy else ""
         self._note_measured(item, text, problem=problem.slug)
         reports = replay.error_reports(item, text)

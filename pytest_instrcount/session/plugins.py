@@ -87,7 +87,7 @@ def _without(plugin: str) -> str:
     """The option that disables a plugin; a conftest's name is its path."""
     if plugin.endswith("conftest.py"):
         return f"mend {os.path.relpath(plugin)}"
-    return f"pytest -p no:{plugin}    (without that plugin)"
+    return f"pytest -p no:{plugin}    # without that plugin"
 
 
 def consult(

@@ -15,7 +15,7 @@ from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
-from pytest_instrcount.gate.store.names import measure_all, named
+from pytest_instrcount.gate.store.names import measure, named
 from pytest_instrcount.host.text import several
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
@@ -217,15 +217,18 @@ _LOST = (
 def settle_remarks(findings: Findings) -> None:
     """Give each verdict what is to be said with it, and say it once for all tests."""
     results = findings.rulings.results
+    fixes = {}
     if findings.rulings.policy.update is None:
-        for nodeid in sorted(findings.rulings.baselines.lost & results.keys()):
-            findings.remark(nodeid, [f"{_LOST} ({measure_all()} restores it)"])
+        lost = sorted(findings.rulings.baselines.lost & results.keys())
+        for nodeid in lost:
+            findings.remark(nodeid, [_LOST])
+        fixes[_LOST] = f"\n  fix: {measure(*lost)}"
     for text, nodeids in findings.remarks.items():
         for nodeid in dict.fromkeys(nodeids):
             if nodeid in results:
                 result = results[nodeid]
                 results[nodeid] = replace(result, remarks=(*result.remarks, text))
-        findings.note(f"{text}: {named(sorted(set(nodeids)))}")
+        findings.note(f"{text}: {named(sorted(set(nodeids)))}{fixes.get(text, '')}")
 
 
 def place_of(findings: Findings, nodeid: str) -> replay.Place:

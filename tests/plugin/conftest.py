@@ -17,6 +17,7 @@ import random
 import shutil
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
@@ -239,7 +240,8 @@ class FakeZygote:
 
     def _fork(self, child: TestChild) -> str:
         reader, writer = os.pipe()
-        pid = os.fork()
+        with warnings.catch_warnings(action="ignore"):  # of the threads of pytest-xdist's workers
+            pid = os.fork()
         if pid == 0:
             os.close(reader)
             try:

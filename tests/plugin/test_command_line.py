@@ -282,6 +282,23 @@ def test_nothing_can_be_printed(suite: Project) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_damaged_baseline_of_the_test_that_was_asked_for(
+    suite: Project, capsys: Captured
+) -> None:
+    """Its error is said, not that of a copy, whose own says to delete it."""
+    (wanted,) = suite.path.rglob("test_b-*.json")
+    (copied,) = suite.path.rglob("test_a-*.json")
+    wanted.write_text("{")
+    copied.with_name("test_0-12345678.json").write_bytes(copied.read_bytes())
+    why, fix = said(capsys, "show", "test_b", code=2)
+    assert "[baseline-damaged]" in why and str(wanted) in why
+    wanted.unlink()
+    why, fix = said(capsys, "show", "test_b", code=2)
+    copy = copied.with_name("test_0-12345678.json")
+    assert "[baseline-mismatch]" in why
+    assert fix == f"  fix: rm {copy}    # then measure its test again"
+
+
 def test_two_exports_of_one_path(suite: Project, capsys: Captured) -> None:
     suite.path.joinpath("p.py").write_text("pass")
     exports = ("--export", "json:o.json", "--export", "chrome:./o.json")
@@ -365,7 +382,7 @@ def test_history(committed: Project, capsys: Captured) -> None:
     day = git(committed.path, "log", "-1", "--format=%cs")
     rows = [re.split(r"\s{2,}", line.strip()) for line in said(capsys, "history", "test_a")[2:]]
     assert rows == [
-        ["commit", "date", "Ir a call", "delta", "reason"],
+        ["commit", "date", "mean Ir a call", "delta", "reason"],
         ["(not committed)", "5,500", "-50 %", "half"],
         [second, day, "11,000", "+10 %", "more work"],
         [first, day, "10,000", "(the first)"],

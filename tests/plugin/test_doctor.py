@@ -139,7 +139,7 @@ def test_a_test_that_is_not_there(doctor: Doctor, pytester: pytest.Pytester) -> 
     result = doctor("test_it.py::test_a")
     assert result.ret == 2
     result.stderr.fnmatch_lines(
-        ["*no test test_it.py::test_a*", "  fix: *doctor 'test_it.py::test_b'"]
+        ["*no test test_it.py::test_a*", "  fix: *doctor test_it.py::test_b"]
     )
 
 

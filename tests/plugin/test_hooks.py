@@ -214,7 +214,7 @@ def test_an_error_names_the_plugin(project: Project, hook: str) -> None:
         [
             f"ERROR: instrcount: the plugin broken failed in its {hook} [[]hook]",
             f"{project.path}/broken.py:2: ZeroDivisionError: *",
-            "  fix: pytest -p no:broken    (without that plugin)",
+            "  fix: pytest -p no:broken    # without that plugin",
         ]
     )
     assert "Traceback" not in result.stderr.str() + result.stdout.str()
@@ -262,7 +262,7 @@ def test_an_answer_that_is_none(project: Project, hook: str, given: str, why: st
             f"ERROR: instrcount: the plugin broken gave from its pytest_instrcount_{hook} "
             "what is not to be used [[]hook-answer]",
             why,
-            "  fix: *, or pytest -p no:broken    (without that plugin)",
+            "  fix: *, or pytest -p no:broken    # without that plugin",
         ]
     )
 

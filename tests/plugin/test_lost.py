@@ -8,9 +8,9 @@ from tests.baselines import read_whole
 from tests.plugin.conftest import TREE, TWO_TESTS, Project
 
 REMARK = (
-    "the baseline's profile is missing or damaged, so only totals were compared, which detect less "
-    "(pytest --instrcount-update-baseline restores it)"
+    "the baseline's profile is missing or damaged, so only totals were compared, which detect less"
 )
+FIX = "  fix: pytest --instrcount-update-baseline test_it.py::test_a test_it.py::test_b"
 SAID = f"{REMARK}: test_it.py::test_a, test_it.py::test_b"
 
 
@@ -43,7 +43,8 @@ def profiles(project: Project) -> list[str]:
 def test_it_is_compared_and_said(suite: Project) -> None:
     result = suite.measure()
     assert result.ret == pytest.ExitCode.OK
-    assert SAID in words(result)
+    assert f"{SAID} {FIX.strip()}" in words(result)
+    assert FIX in result.outlines
     first, second = suite.report()["tests"]
     assert first["delta"] == second["delta"] == 0
     assert first["detects"] > 0.0125 > 0.001 > second["detects"]
@@ -95,3 +96,13 @@ def test_prune_deletes_profiles_that_no_summary_names(suite: Project) -> None:
     other.write_bytes(b"")
     assert f"/{other.name}" in words(suite.measure("--instrcount-prune"))
     assert profiles(suite) == used
+
+
+def test_the_fix_stores_no_other_test(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the run did not show is not accepted by it, and tests are named as they are typed here."""
+    monkeypatch.setenv("COLUMNS", "40")
+    (suite.path / "below").mkdir()
+    monkeypatch.chdir(suite.path / "below")
+    result = suite.measure("..", "-k", "test_b")
+    fix = "  fix: pytest --instrcount-update-baseline ../test_it.py::test_b"
+    assert fix in result.outlines

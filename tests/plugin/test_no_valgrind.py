@@ -146,7 +146,7 @@ def test_a_test_that_breaks_is_an_error(
             "instrcount: its process was killed by SIGSEGV before the test ended [[]process-died]",
             "--- the last lines under Valgrind ---",
             "Invalid read",
-            f"  fix: {program} test_it.py::test_a    (without --instrcount: does it end there, too?)",
+            f"  fix: {program} test_it.py::test_a    # without --instrcount: does it end there, too?",
             "instrcount: 1 unchanged, 1 failed",
         ]
     )

@@ -162,7 +162,7 @@ def test_two_that_differ(suite: Project, capsys: pytest.CaptureFixture[str]) -> 
     assert said == [
         f"instrcount: {first / name} and {second / name} differ in test_it.py::test_b "
         "[merge-conflict]",
-        f"  fix: keep one of them: rm {second / name}    (or leave that input out)",
+        f"  fix: rm {second / name}    # or keep this one, or leave that input out",
     ]
     assert not out.exists()
     assert main(["merge", "--into", str(second), str(first)]) == 2

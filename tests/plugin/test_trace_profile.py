@@ -554,7 +554,7 @@ def test_a_process_that_died_says_where(traced: Project) -> None:
             "test_a: its process was killed by SIGSEGV [[]process-died]",
             "  most recent call first:",
             '    File "t.py"',
-            "  fix: pytest test_it.py::test_a    (without --instrcount: does it end there, too?)",
+            "  fix: pytest test_it.py::test_a    # without --instrcount: does it end there, too?",
         ]
     )
 
@@ -693,7 +693,7 @@ def test_tables_of_an_older_format_are_refused_once(traced: Project) -> None:
     assert "INTERNALERROR" not in text
     lines = text[text.index("instrcount: the baselines in ") :].splitlines()
     assert lines[0].endswith("(schema 1, this release reads 2) [baseline-older]")
-    assert lines[1] == "  fix: pytest --instrcount-update-baseline    (measures all of them again)"
+    assert lines[1] == "  fix: pytest --instrcount-update-baseline    # measures all of them again"
     traced.update().stdout.fnmatch_lines(
         ["instrcount: 2 baselines written to instrcount_baselines?*"]
     )

@@ -366,7 +366,7 @@ def test_baselines_of_an_older_format_are_refused_once(
     assert lines[0].endswith("(schema 5, this release reads 6) [baseline-older]")
     options = "".join(f" {each}" for each in args if "backend" in each)
     command = f"pytest --instrcount-update-baseline{options}"
-    assert lines[1] == f"  fix: {command}    (measures all of them again)"
+    assert lines[1] == f"  fix: {command}    # measures all of them again"
 
 
 @pytest.mark.parametrize("policy", ["changed", "all", "missing", "failing"])

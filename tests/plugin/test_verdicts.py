@@ -880,3 +880,17 @@ def test_where_no_baseline_was_found(project: Project, args: tuple[str, ...]) ->
     )
     project.update("test_it.py::test_a", *args).stdout.no_fnmatch_line("no matching*")
     project.measure(*args).stdout.no_fnmatch_line("no matching*")
+
+
+def test_a_fix_names_the_test_as_it_is_typed(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below rootdir, too: the damaged file is deleted before the test is looked for."""
+    project.write(SUITE)
+    project.update()
+    (kept,) = project.path.rglob("test_a-*.json")
+    kept.write_text("{")
+    (project.path / "below").mkdir()
+    monkeypatch.chdir(project.path / "below")
+    fix = f"  fix: rm {kept} && pytest --instrcount-update-baseline ../test_it.py::test_a"
+    assert fix in project.measure("..").outlines

@@ -184,7 +184,7 @@ def test_unknown_commit(shop: Path) -> None:
         ("HEAD^~2", "git fetch --deepen=3 origin"),
         ("HEAD^1", "git fetch --deepen=1 origin"),
         ("HEAD^2~3", "git fetch --deepen=4 origin"),
-        ("main@{1}", "git log --oneline --all    (the commits that there are)"),
+        ("main@{1}", "git log --oneline --all    # the commits that there are"),
     ],
 )
 def test_shallow_clone(shop: Path, ref: str, fix: str) -> None:

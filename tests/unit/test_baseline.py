@@ -671,7 +671,7 @@ def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InstrcountError, match="merge markers") as caught:
         read_baseline(path, NODEID)
     assert caught.value.fix == (
-        f"pytest --instrcount-update-baseline {shlex.quote(NODEID)}    (settles it by measuring)"
+        f"pytest --instrcount-update-baseline {shlex.quote(NODEID)}    # settles it by measuring"
     )
     assert read_baseline(path, NODEID, updating=True) == Missing()
     assert write_baseline(path, to_baseline(measurement(), FACTS))

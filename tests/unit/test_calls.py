@@ -298,7 +298,7 @@ def test_a_table_of_the_older_schema_is_refused_and_replaced(tmp_path: Path) -> 
         calls.read(NODEID)
     assert (caught.value.slug, caught.value.fix) == (
         "baseline-older",
-        "pytest --instrcount-update-baseline    (measures all of them again)",
+        "pytest --instrcount-update-baseline    # measures all of them again",
     )
     assert caught.value.why.endswith(
         "cp311-linux are of an older format (schema 1, this release reads 2)"

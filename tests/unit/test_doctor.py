@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -390,3 +391,10 @@ def test_lines() -> None:
     assert lines[2].strip() == "fix: " + "x" * 90
     assert exit_code([check]) == 1
     assert exit_code([replace(check, state="warn")]) == 0
+
+
+def test_a_test_is_named_for_a_shell() -> None:
+    with pytest.raises(InstrcountError) as caught:
+        find_test([Collected("t/a.py::test_a[it's]", True)], "t/a.py::test_no")
+    words = shlex.split(caught.value.fix)
+    assert words == ["python", "-m", "pytest_instrcount", "doctor", "t/a.py::test_a[it's]"]

@@ -237,7 +237,7 @@ def test_every_command_refuses_older_baselines_in_the_same_words(
     assert capsys.readouterr().err.splitlines() == [
         f"instrcount: the baselines in old/{KEY} are of an older format (schema 5, this release "
         "reads 6) [baseline-older]",
-        "  fix: pytest --instrcount-update-baseline    (measures all of them again)",
+        "  fix: pytest --instrcount-update-baseline    # measures all of them again",
     ]
 
 

@@ -20,8 +20,8 @@ _COMPILERS = {
     "c++": ("CXX", "CXXFLAGS", ("c++", "g++", "clang++"), ".cpp"),
 }
 _INSTALL = {
-    "c": "sudo apt-get install gcc    (or CC=/path/to/compiler)",
-    "c++": "sudo apt-get install g++    (or CXX=/path/to/compiler)",
+    "c": "sudo apt-get install gcc    # or CC=/path/to/compiler",
+    "c++": "sudo apt-get install g++    # or CXX=/path/to/compiler",
 }
 _OPTIONS = ("-O2", "-g", "-w")
 

@@ -142,9 +142,9 @@ class Launch:
             "process-died",
             f"the statement's process {describe_status(status)} under Valgrind\n"
             f"{self.last_words()}".rstrip(),
-            "timeit.timeit(stmt, setup, number=1)    (the same without Valgrind)"
+            "timeit.timeit(stmt, setup, number=1)    # the same without Valgrind"
             if soft == resource.RLIM_INFINITY
-            else "ulimit -v unlimited    (the limit is too low for Valgrind)",
+            else "ulimit -v unlimited    # the limit is too low for Valgrind",
         )
 
 

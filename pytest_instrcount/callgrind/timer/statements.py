@@ -155,7 +155,7 @@ def _counted(server: Server, order: Order, told: dict[str, Any]) -> list[str]:
             f"the statement raised under Valgrind\n{told['traceback']}",
             f"{name}=CopyIfCallgrind(..., setup='import what loading it needs')"
             if name
-            else "timeit.timeit(stmt, setup, number=1)    (the same without Valgrind)",
+            else "timeit.timeit(stmt, setup, number=1)    # the same without Valgrind",
         )
     if told["kind"] == "ended":
         raise server.launch.died(told["status"])

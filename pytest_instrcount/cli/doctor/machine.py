@@ -248,7 +248,7 @@ def _check_ignored(root: Path, shown: str, key: str) -> Iterator[Check]:
         if is_ignored(path):
             why = f"git ignores {name}: a clone, and CI, has no {what}"
             yield Check(
-                "baselines", "warn", why, f"git check-ignore -v {name}    (says which line)"
+                "baselines", "warn", why, f"git check-ignore -v {name}    # says which line"
             )
             return
 
@@ -286,7 +286,7 @@ def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:
             reasons[reason] = reasons.get(reason, 0) + 1
     tests = f"{several(same, 'baseline')} can be compared here"
     if unreadable:
-        fix = "pytest --instrcount    (says what to type for each)"
+        fix = "pytest --instrcount    # says what to type for each"
         return Check(
             "comparable", "fail", f"{len(unreadable)} cannot be read", fix, tuple(unreadable[:3])
         )

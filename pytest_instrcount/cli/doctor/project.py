@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from pytest_instrcount.config.settings import Settings, load_settings
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.text import escape_unprintable
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def read_project() -> Project:
         raise InstrcountError(
             "doctor-project",
             "pytest does not load the plugin here: by PYTEST_DISABLE_PLUGIN_AUTOLOAD, or -p no:instrcount",
-            "export PYTEST_ADDOPTS='-p pytest_instrcount.plugin'    (or in the ini file: addopts)",
+            "export PYTEST_ADDOPTS='-p pytest_instrcount.plugin'    # or in the ini file: addopts",
         )
     try:
         settings = load_settings(config)
@@ -118,7 +120,7 @@ def find_test(tests: list[Collected], wanted: str) -> str:
         raise InstrcountError(
             "doctor-test",
             f"{what}; the doctor looks at one",
-            f"python -m pytest_instrcount doctor '{measured}'",
+            f"python -m pytest_instrcount doctor {shlex.quote(escape_unprintable(measured))}",
         )
     if not names[found[0]]:
         raise InstrcountError(
@@ -154,7 +156,7 @@ def _refused(said: str) -> InstrcountError:
     return InstrcountError(
         "doctor-project",
         f"pytest does not start in this folder\n{_last_lines(said)}".rstrip(),
-        "pytest --collect-only    (says more)",
+        "pytest --collect-only    # says more",
     )
 
 

@@ -145,7 +145,7 @@ def changed_meanwhile(path: Path) -> InstrcountError:
         "baseline-changed",
         f"{shown_path(path)} was stored by somebody else while this run measured; "
         "this run has stored nothing",
-        "pytest --instrcount    (compares with what is there now)",
+        "pytest --instrcount    # compares with what is there now",
     )
 
 

@@ -125,7 +125,7 @@ def check_text(
         raise InstrcountError(
             CONFLICT,
             f"{shown_path(path)} has git's merge markers (<<<<<<<)",
-            f"{measure(nodeid)}    (settles it by measuring)",
+            f"{measure(nodeid)}    # settles it by measuring",
         )
     if text.startswith("version https://git-lfs."):
         why = f"{shown_path(path)} is git-lfs's pointer to a baseline"
@@ -146,7 +146,7 @@ def check_text(
             OLDER,
             f"the baselines in {shown_path(_environment_folder(path))} are of an older format "
             f"(schema {schema}, this release reads {oldest})",
-            f"{measure_all()}    (measures all of them again)",
+            f"{measure_all()}    # measures all of them again",
         )
     return found
 

@@ -116,7 +116,7 @@ def _refuse_link(path: Path) -> None:
         raise InstrcountError(
             "baseline-unreadable",
             f"{shown_path(path)} is a symbolic link, and none is followed",
-            f"ls -l {shown_path(path)}    (in a folder of baselines it can go)",
+            f"ls -l {shown_path(path)}    # in a folder of baselines it can go",
         )
 
 
@@ -127,9 +127,14 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
     place = path.relative_to(root).parts
     if place[1:] == (*folder_parts(content.nodeid), name) and place[0] == safe_part(place[0]):
         return place
-    raise _elsewhere(
-        path, root, f"the baseline of {printable(content.nodeid)[:200]}, which belongs elsewhere"
-    )
+    what = f"the baseline of {printable(content.nodeid)[:200]}, which belongs elsewhere"
+    error = _elsewhere(path, root, what)
+    if place[1:-1] == folder_parts(
+        content.nodeid
+    ):  # beside its own: a copy, in what is a folder of baselines
+        fix = f"rm {shown_path(path)}    # then measure its test again"
+        raise InstrcountError(error.slug, error.why, fix)
+    raise error
 
 
 def _elsewhere(path: Path, root: Path, what: str) -> InstrcountError:
@@ -137,7 +142,7 @@ def _elsewhere(path: Path, root: Path, what: str) -> InstrcountError:
     return InstrcountError(
         "baseline-mismatch",
         f"{shown_path(path)} is {what} below {shown_path(root)}",
-        f"ls {shown_path(root)}    (the folder to name has one for each environment, like {own_key()})",
+        f"ls {shown_path(root)}    # the folder to name has one for each environment, like {own_key()}",
     )
 
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_instrcount.errors import STARTED, InstrcountError
@@ -177,11 +177,15 @@ def shown_path(path: Path) -> str:
 
 #: What a command needs of the present run's options, as the folder of baselines.
 _options: list[str] = []
+#: How a test is to be typed where the run was started.
+_typed: list[Callable[[str], str]] = [str]
 
 
-def advise_with(program: Sequence[str], options: Sequence[str]) -> None:
-    """Have commands that are advised start so, with these options, too."""
-    STARTED[:], _options[:] = program, options
+def advise_with(
+    program: Sequence[str], options: Sequence[str], typed: Callable[[str], str] = str
+) -> None:
+    """Have commands that are advised start so, with these options, too, and name tests as ``typed``."""
+    STARTED[:], _options[:], _typed[:] = program, options, [typed]
 
 
 def remeasure(path: Path, nodeid: str = "") -> str:
@@ -195,13 +199,14 @@ def remeasure(path: Path, nodeid: str = "") -> str:
     return f"rm {shown_path(path)} && {measure(nodeid)}"
 
 
-def measure(nodeid: str = "") -> str:
-    """The command that stores a test's baseline where none can be read.
+def measure(*nodeids: str) -> str:
+    """The command that stores baselines where none, or not all, can be read.
 
     >>> measure("test_x.py::test_a[1]")
     "pytest --instrcount-update-baseline 'test_x.py::test_a[1]'"
     """
-    return measure_all(nodeid or "--instrcount-update-policy=missing")
+    words = [_typed[0](each) for each in nodeids if each]
+    return measure_all(*words or ["--instrcount-update-policy=missing"])
 
 
 def measure_all(*words: str) -> str:

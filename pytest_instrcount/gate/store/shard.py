@@ -154,7 +154,7 @@ def _damaged(path: Path, why: str) -> InstrcountError:
     return InstrcountError(
         "shard-damaged",
         f"{shown_path(path)} is no whole file of a shard: {printable(why)[:200]}",
-        f"rm {shown_path(path)}    (then merge again, or run that shard again)",
+        f"rm {shown_path(path)}    # then merge again, or run that shard again",
     )
 
 

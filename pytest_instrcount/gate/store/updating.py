@@ -141,7 +141,7 @@ def _take_turn(root: Path) -> int:
             raise InstrcountError(
                 "baseline-busy",
                 f"another run has been storing in {shown_path(root)} for {patience}",
-                f"fuser -v {shown_path(root)}    (who is it?)",
+                f"fuser -v {shown_path(root)}    # who is it?",
             )
         time.sleep(_LOOK_SECONDS)
     return lock

@@ -76,8 +76,8 @@ class Checkout:
                 f"{named(missing, _MOST_NAMES)} {'is' if len(missing) == 1 else 'are'} built, and not so for "
                 f"{self._base}",
                 "pytest --instrcount-against=REF -o "
-                "instrcount_against_build='python setup.py build_ext --inplace'    (or what "
-                "else builds it)",
+                "instrcount_against_build='python setup.py build_ext --inplace'    # or what "
+                "else builds it",
             )
 
     def build(self, command: str, where: str, environment: Mapping[str, str], log: Path) -> None:

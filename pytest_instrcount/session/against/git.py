@@ -63,7 +63,7 @@ class Repository:
         if steps and remotes and self._is_shallow():
             return f"git fetch --deepen={_depth(steps[1])} {remotes[0]}"
         if not remotes or not ref or re.search(r"[\s~^:?*\[\\]|^-|@\{", ref):
-            return "git log --oneline --all    (the commits that there are)"
+            return "git log --oneline --all    # the commits that there are"
         if re.fullmatch(r"[0-9a-f]{7,64}", ref):
             return _fetch(remotes[0], ref)
         return f"{_fetch(remotes[0], ref)} && git tag {shlex.quote(ref)} FETCH_HEAD"

@@ -217,7 +217,7 @@ class Head:
                 "against-failed",
                 f"pytest does not run at {self.base}: it ended with exit code {status}\n"
                 f"--- its last lines ---\n{tail_of(log)}",
-                f"git worktree add --detach ../{short} {short}    (does pytest run there?)",
+                f"git worktree add --detach ../{short} {short}    # does pytest run there?",
             )
         return found
 
