@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -11,6 +12,9 @@ from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.report.table import NARROWEST_NAME
 from pytest_instrcount.report.words import cut_left, cut_right, percent, quotient
 
+_PROBING = re.compile(
+    r"dictobject\.c:\w*(?:lookup|lookdict|find_empty_slot)\w*|setobject\.c:set_(?:add_entry|lookkey)\w*"
+)
 #: So many functions of each kind are named in the text of a failure.
 MOST_CAUSES = 3
 
@@ -73,6 +77,22 @@ def function_lines(
             width,
         )
         for own, whole, calls, each in cells
+    ]
+
+
+def probing_lines(result: TestResult) -> list[str]:
+    """What to know of a change that is mostly probing of dicts and sets that are asked as often."""
+    change = change_by_c(result)
+    probing = sum(
+        each.ir
+        for each in result.functions
+        if each.calls_before == each.calls_after and _PROBING.fullmatch(each.name)
+    )
+    if not change or probing / change <= Fraction(1, 2):
+        return []
+    return [
+        "mostly probing: dicts or sets are asked as often, keys collide differently;",
+        "which keys do depends on the hash seed: fixed here, random for most users",
     ]
 
 

@@ -8,7 +8,7 @@ from pytest_instrcount.gate.records import ACCEPTABLE, TestResult
 from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.blame import render_blame
-from pytest_instrcount.report.c_functions import MOST_CAUSES
+from pytest_instrcount.report.c_functions import MOST_CAUSES, probing_lines
 from pytest_instrcount.report.causes import ways_out, what_became
 from pytest_instrcount.report.main_cause import main_cause
 from pytest_instrcount.report.moves import changed_packages
@@ -111,10 +111,12 @@ def _why(result: TestResult, width: int) -> list[str]:
         return [printable(f"{fact}: {old} -> {new}") for fact, old, new in result.differences]
     if verdict is Verdict.improved:
         why = "cheaper by more than the limit: store the new count, or it may grow back unseen"
-        lines = [*_denoised_lines(result), why, *render_blame(result, width - 2)]
+        lines = [*_denoised_lines(result), why, *probing_lines(result)]
+        lines += render_blame(result, width - 2)
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.regressed:
-        lines = [*_denoised_lines(result), *render_blame(result, width - 2)]
+        lines = [*_denoised_lines(result), *probing_lines(result)]
+        lines += render_blame(result, width - 2)
         return [*lines, *changed_packages(result.packages_changed)]
     if verdict is Verdict.failed:
         return _reason(result)[1:]

@@ -40,7 +40,8 @@ def _python_cause(
     caller = _from_the_project(blame, first) if exact else ""
     most = telling(blame, first, sign)
     if most is not None and not (fresh and caller):  # all that a new function calls is new
-        return name, f"{place} {_more_calls(most, first.name, exact=exact)}"
+        doing = f"{place} {_more_calls(most, first.name, exact=exact)}"
+        return name, ", ".join(filter(None, (doing, caller)))
     if fresh or first is not cause:
         calls = own_calls(blame, first) if exact else "new" if fresh else ""
         return name, ", ".join(filter(None, (place, calls, caller)))

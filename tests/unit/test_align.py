@@ -140,6 +140,21 @@ def test_a_new_function_in_the_place_of_another(row: tuple[int, int]) -> None:
     assert align(old, new).renamed == {}
 
 
+def test_much_dearer_in_the_place_of_the_only_other() -> None:
+    """It is called as often, by the same: so is what it calls, once its caller is known."""
+    old: Rows = {("t",): (9, 1), ("t", "mid"): (9, 24), ("t", "mid", "leaf"): (30, 24)}
+    new: Rows = {("t",): (9, 1), ("t", "plus"): (9, 24), ("t", "plus", "count"): (3000, 24)}
+    aligned = align(tree(old), tree(new))
+    assert aligned.renamed == {"plus": ("mid",), "count": ("leaf",)}
+    assert doings(find_blame(tree(old), tree(new))) == {"count": 2970}
+
+
+def test_of_two_in_one_place_neither_is_the_other() -> None:
+    old: Rows = {("t",): (9, 1), ("t", "a"): (30, 24), ("t", "b"): (20, 24)}
+    new: Rows = {("t",): (9, 1), ("t", "c"): (3000, 24)}
+    assert align(tree(old), tree(new)).renamed == {}
+
+
 @pytest.mark.parametrize("name", ["<lambda>", "__init__", "wrapper"])
 def test_a_name_that_many_have_says_nothing(name: str) -> None:
     old = tree({("t",): (9, 1), ("t", f"shop.py:f.{name}"): (30, 1)})

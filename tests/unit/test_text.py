@@ -358,6 +358,26 @@ def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
     assert row.split()[1:4] == ["12,000", "12,228", "+1.9"]
 
 
+@pytest.mark.parametrize(
+    ("name", "calls", "is_said"),
+    [
+        ("dictobject.c:unicodekeys_lookup_unicode", 184, True),
+        ("setobject.c:set_lookkey", 184, True),
+        ("dictobject.c:unicodekeys_lookup_unicode", 185, False),
+        ("dictobject.c:dictresize", 184, False),
+    ],
+)
+def test_probing_is_said(name: str, calls: int, is_said: bool) -> None:
+    """Where most of a change is in look-ups that are as many as before, of either sign."""
+    for sign, verdict in ((1, Verdict.regressed), (-1, Verdict.improved)):
+        moved = FunctionDelta(name, Fraction(30 * sign), Fraction(184), Fraction(calls))
+        other = FunctionDelta("ceval.c:loop", Fraction(20 * sign), Fraction(1), Fraction(1))
+        changed = dataclasses.replace(result(verdict, 12_345 + 50 * sign), functions=(moved, other))
+        lines = render_failure(changed, "pytest")
+        assert any("keys collide differently" in line for line in lines) == is_said
+        assert all(len(line) <= 80 for line in lines if "keys " in line)
+
+
 def test_a_test_without_a_baseline_has_its_raw_count() -> None:
     """Nothing says yet what is noise; once it is stored, the row still has no number before."""
     stored = dataclasses.replace(NEW, denoised_ir=12_000, written=True)

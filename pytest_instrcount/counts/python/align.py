@@ -9,7 +9,8 @@ in their sources are two. So a rename hides no cause behind "before never".
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -141,8 +142,9 @@ def _pairs(
     both = old.keys() & new.keys()
     gone = {name: _of(old[name], both) for name in _dearest(old.keys() - both, old)}
     fresh = {name: _of(new[name], both) for name in _dearest(new.keys() - both, new)}
+    alone = _alone(gone.values()) & _alone(fresh.values())
     alike = (
-        (-_likeness(first, known, second, role), first, second)
+        (-_likeness(first, known, second, role, alone), first, second)
         for second, role in fresh.items()
         for first, known in gone.items()
         if not {first, second} <= defined
@@ -190,6 +192,16 @@ def _dearest(names: Collection[str], roles: Mapping[str, _Role]) -> list[str]:
     return sorted(names, key=lambda name: (-roles[name].inclusive, name))[:_MOST]
 
 
+def _place(role: _Role) -> tuple[frozenset[str], Fraction]:
+    """Who calls it, and how often."""
+    return role.callers, role.calls
+
+
+def _alone(roles: Iterable[_Role]) -> Set[object]:
+    """Places where one function is called, and more than once."""
+    return {each for each, n in Counter(map(_place, roles)).items() if n == 1 < each[1]}
+
+
 def _of(role: _Role, known: Collection[str]) -> _Role:
     return replace(role, called=role.called.intersection(known))
 
@@ -206,15 +218,18 @@ def _in_common(first: frozenset[str], second: frozenset[str]) -> Fraction:
     return Fraction(len(first & second), len(every)) if every else Fraction(1)
 
 
-def _likeness(first: str, known: _Role, second: str, role: _Role) -> Fraction:
+def _likeness(
+    first: str, known: _Role, second: str, role: _Role, alone: Container[object]
+) -> Fraction:
     """The similarity of two functions; 0 if they are unrelated."""
     same_body = _same_body(first, second)
     if same_body or known.calls == role.calls:
-        return _likeness_of_roles(known, role, same_body=same_body)
+        taken = _place(known) == _place(role) in alone
+        return _likeness_of_roles(known, role, same_body=same_body, taken=taken)
     return _NOT
 
 
-def _likeness_of_roles(known: _Role, role: _Role, *, same_body: bool) -> Fraction:
+def _likeness_of_roles(known: _Role, role: _Role, *, same_body: bool, taken: bool) -> Fraction:
     # the same callers, or both are where a test begins
     here = _in_common(known.callers, role.callers) > 0
     called = _in_common(known.called, role.called)
@@ -226,7 +241,7 @@ def _likeness_of_roles(known: _Role, role: _Role, *, same_body: bool) -> Fractio
         return _NOT
     everywhere = known.callers == role.callers and len(role.callers) > 1
     some = known.called & role.called
-    return called + size if everywhere or some or size >= _ALIKE else _NOT
+    return called + size if everywhere or taken or some or size >= _ALIKE else _NOT
 
 
 def _body(name: str) -> str:
