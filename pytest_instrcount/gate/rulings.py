@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import moving_functions
-from pytest_instrcount.counts.python.blame import find_blame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baselines import Baselines, packed, unpacked
+from pytest_instrcount.gate.blamed import blame_test
 from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Comparison, Delta, compare, may_compare
 from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, judge, too_many_allocations
@@ -186,14 +186,14 @@ class Rulings:
         known = found.baseline.python if isinstance(found, Found) else None
         return None if known is None else known.how
 
-    def attribute(self, nodeid: str, tree: CallTree) -> None:
+    def attribute(self, nodeid: str, tree: CallTree, body: str) -> None:
         """Know what a test is made of by Python function: to say what changed, and to store it."""
         found, folded = self.baseline(nodeid), tree.fold()
         self._trees[nodeid] = folded
         result = replace(self.results[nodeid], tree=folded, tree_is_new=True)
-        old = found.baseline.python if isinstance(found, Found) else None
-        if old is not None and old.how == tree.how and result.delta is not None:
-            result = replace(result, python=find_blame(old, tree))
+        if isinstance(found, Found) and result.delta is not None:
+            blame = blame_test(nodeid, found.baseline, tree, body)
+            result = replace(result, python=blame)
         self.results[nodeid] = result
 
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
-from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.counts.work import added_work
+from pytest_instrcount.gate.blamed import blame_test
 from pytest_instrcount.gate.cause import cause_of
 from pytest_instrcount.gate.compare import (
     Difference,
@@ -64,7 +63,7 @@ def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:
             if old.inclusive and new.inclusive
             else ()
         ),
-        python=_blame(old.python, new.python),
+        python=blame_test(new.nodeid, old, new.python, new.body),
     )
 
 
@@ -79,12 +78,6 @@ def _differences(old: Baseline, new: Baseline) -> tuple[Difference, ...]:
         *differing(way_of(old), way_of(new)),
         *(differing(*rules) if all(rules) else ()),
     )
-
-
-def _blame(old: CallTree | None, new: CallTree | None) -> PythonBlame | None:
-    if old is None or new is None or old.how != new.how:
-        return None
-    return find_blame(old, new)
 
 
 def _gated(old: Baseline, new: Baseline) -> Gated:

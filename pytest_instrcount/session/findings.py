@@ -101,7 +101,7 @@ class Findings:
     @timed("compare")
     def attribute(self, nodeid: str, tree: CallTree) -> None:
         """Store the tree of a test by Python function."""
-        self.rulings.attribute(nodeid, tree)
+        self.rulings.attribute(nodeid, tree, self.places[nodeid].body)
         self.keeper.attributed(nodeid, tree)
 
     def expect_calls(self, place: Place, *, read: bool) -> None:

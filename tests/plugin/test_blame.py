@@ -178,9 +178,9 @@ def test_trees_are_taken_one_at_a_time(suite: Project, monkeypatch: pytest.Monke
     told: list[str] = []
     attribute = Rulings.attribute
 
-    def noted(self: Rulings, nodeid: str, tree: CallTree) -> None:
+    def noted(self: Rulings, nodeid: str, tree: CallTree, body: str) -> None:
         told.append(f"attributed {nodeid[-1]}")
-        attribute(self, nodeid, tree)
+        attribute(self, nodeid, tree, body)
 
     monkeypatch.setattr(Rulings, "attribute", noted)
     suite.valgrind.costs |= {"test_a": 11_000, "test_b": 12_000}
@@ -207,3 +207,18 @@ def test_what_is_stored_takes_no_place(suite: Project, monkeypatch: pytest.Monke
     asked(suite)
     suite.update("--instrcount-update-policy=failing")
     assert asked(suite) == ["test_it.py::test_a", "test_it.py::test_b"]
+
+
+@pytest.mark.parametrize(
+    ("body", "first"),
+    [("pass", "f shop.py:1"), ("assert 1", "test_a test_it.py:3")],
+)
+def test_a_test_that_is_as_it_was_is_named_last(suite: Project, body: str, first: str) -> None:
+    """What it does more is what others gave it to do, as objects to free; one that was changed may do it."""
+    suite.write(TWO_TESTS.replace("pass", body))
+    suite.valgrind.python["test_a"] = {
+        "test_it.py:test_a": (600, 1),
+        "test_it.py:test_a;shop.py:f": (10_300, 10),
+    }
+    suite.valgrind.costs["test_a"] = 10_900
+    suite.measure().stdout.fnmatch_lines([f"+9 % (limit 1 %): {first}, its own code"])

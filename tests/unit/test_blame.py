@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -254,3 +255,14 @@ def test_maps() -> None:
         0x7F0000000010: Function("A.<locals>.<lambda>", "/a:b/c d.py", 0),
         0x7F0000000020: Function("f", "<string>", 12),
     }
+
+
+def test_a_test_that_is_as_it_was_is_not_named_first() -> None:
+    """It frees what others made dearer; alone, or almost, it is the cause all the same."""
+    old, new = tree(t=(100, 1), t__f=(50, 3)), tree(t=(160, 1), t__f=(80, 3))
+    blame = find_blame(old, new)
+    assert [each.name for each in blame.causes(grew=True)] == ["t", "f"]
+    kept = replace(blame, kept="t")
+    assert [each.name for each in kept.causes(grew=True)] == ["f", "t"]
+    alone = replace(find_blame(old, tree(t=(200, 1), t__f=(80, 3))), kept="t")
+    assert [each.name for each in alone.causes(grew=True)] == ["t", "f"]

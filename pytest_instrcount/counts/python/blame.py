@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
-from pytest_instrcount.counts.profile import NOTHING
 from pytest_instrcount.counts.python.align import Aligned, align
+from pytest_instrcount.counts.python.side import Side
 from pytest_instrcount.counts.python.tree import CallTree, FunctionCost, Path
 
 _NO_COST = FunctionCost(0, 0, 0)
 _NOTHING = Fraction(0)
+#: Of a change: what one in so many parts is, explains it.
+_LARGE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class PythonBlame:
     #: both sides, small branches folded; the old one in the words of the new one, see `align`
     old: CallTree
     new: CallTree
+    #: a function that is as it was, with all that it names: what it does, others have it do
+    kept: str = ""
 
     @property
     def change(self) -> Fraction:
@@ -75,16 +78,22 @@ class PythonBlame:
     def causes(self, *, grew: bool) -> list[PythonDelta]:
         """The causes of growth or savings, the largest first.
 
-        What got cheaper itself, with all that it calls, comes last of what made the test dearer.
+        What got cheaper itself, with all that it calls, comes last of what made the test dearer. What is as it
+        was stands behind others that make up a quarter of the change.
         """
         sign = 1 if grew else -1
         found = [each for each in self.functions if each.self_delta * sign > 0]
-        return sorted(found, key=lambda each: each.inclusive * sign < 0)
+        large = any(
+            each.name != self.kept and each.self_delta * sign * _LARGE >= abs(self.change)
+            for each in found
+        )
+        kept = self.kept if large else ""
+        return sorted(found, key=lambda each: (each.inclusive * sign < 0, each.name == kept))
 
     def chain_to(self, name: str) -> Path:
         """The callers of a function from the test down, on the path where its cost changed most."""
         chains = [path for path in self.new.inclusive if path[-1] == name and name not in path[:-1]]
-        old, new = _Side(self.old), _Side(self.new)
+        old, new = Side(self.old), Side(self.new)
         return max(
             chains,
             key=lambda path: (abs(new.inclusive(path) - old.inclusive(path)), path),
@@ -133,10 +142,10 @@ class _Doings:
     """What each function does to a count, added up over all paths."""
 
     def __init__(self, aligned: Aligned, new: CallTree, there: Collection[str]) -> None:
-        self.before = _Side(aligned.tree)
-        self.after = _Side(new)
+        self.before = Side(aligned.tree)
+        self.after = Side(new)
         self._renamed = aligned.renamed
-        self._unmoved = _Side(aligned.unmoved)
+        self._unmoved = Side(aligned.unmoved)
         self._put_between = aligned.between
         #: of those that are not new: path -> the outermost of them there, whose call it is
         self._blamed_on: dict[Path, Path] = {}
@@ -243,47 +252,6 @@ class _Doings:
             before = self._unmoved.per_call(self._unmoved.edges.get((caller, callee), 0))
             after = self.after.per_call(self.after.edges.get((caller, callee), 0))
         return CalledMore(callee, before, after, cost)
-
-
-class _Side:
-    """A tree with its numbers per call of the test."""
-
-    def __init__(self, tree: CallTree) -> None:
-        self.tree = tree
-        self.functions = tree.functions()
-
-    def __contains__(self, path: Path) -> bool:
-        return path in self.tree.inclusive
-
-    @property
-    def total(self) -> Fraction:
-        return self.per_call(self.tree.total)
-
-    @cached_property
-    def edges(self) -> Mapping[Path, int]:
-        """Caller and callee -> calls, wherever they are made."""
-        found: dict[Path, int] = {}
-        for path, row in self.tree.nodes.items():
-            found[path[-2:]] = found.get(path[-2:], 0) + row.calls
-        return found
-
-    def below(self, path: Path) -> Sequence[Path]:
-        return self.tree.children.get(path, ())
-
-    def per_call(self, number: int) -> Fraction:
-        return Fraction(number, self.tree.counted)
-
-    def own(self, path: Path) -> Fraction:
-        return self.per_call(self.tree.nodes.get(path, NOTHING).ir)
-
-    def calls(self, path: Path) -> Fraction:
-        return self.per_call(self.tree.nodes.get(path, NOTHING).calls)
-
-    def runs(self, path: Path) -> Fraction:
-        return self.per_call(self.tree.runs(path))
-
-    def inclusive(self, path: Path) -> Fraction:
-        return self.per_call(self.tree.inclusive.get(path, 0))
 
 
 def _cost_of_calls(average: Fraction, grown: Fraction) -> Fraction | None:

@@ -1,0 +1,28 @@
+"""The trees of a test, before and after -> whose doing its change is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
+from pytest_instrcount.counts.python.tree import CallTree
+from pytest_instrcount.gate.store.baseline import Baseline
+
+
+def blame_test(nodeid: str, old: Baseline, tree: CallTree | None, body: str) -> PythonBlame | None:
+    """None where a tree is missing, or both were made in two ways. ``body``: what the test does now."""
+    if old.python is None or tree is None or old.python.how != tree.how:
+        return None
+    blame = find_blame(old.python, tree)
+    return replace(blame, kept=function_of(nodeid)) if body and body == old.body else blame
+
+
+def function_of(nodeid: str) -> str:
+    """The test's function, as trees have it.
+
+    >>> function_of("tests/test_x.py::TestA::test_b[a::b]")
+    'tests/test_x.py:TestA.test_b'
+    """
+    file, _, test = re.sub(r"\[.*", "", nodeid, flags=re.DOTALL).partition("::")
+    return f"{file}:{test.replace('::', '.')}"
