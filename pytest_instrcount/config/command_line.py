@@ -139,14 +139,9 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
     """
     at = 1
     while at < len(words) and words[at].startswith("-"):
-        if _MODULE.fullmatch(words[at]):
-            return (
-                tuple(words[: at + 2])
-                if list(words[at + 1 : at + 2]) == ["pytest"]
-                else ("pytest",)
-            )
-        if words[at] == "-c":
-            return ("pytest",)
+        if words[at] == "-c" or _MODULE.fullmatch(words[at]):
+            is_known = words[at] != "-c" and list(words[at + 1 : at + 2]) == ["pytest"]
+            return tuple(words[: at + 2]) if is_known else ("pytest",)
         at += 2 if words[at] in _PYTHON_VALUED else 1
     return tuple(words[: at + 1]) if at > 1 else ("pytest",)
 

@@ -120,7 +120,8 @@ class Counting:
         if not self._chosen:
             self._end_counting()
             return
-        for missing in missing_variables(self.config.rootpath, self.settings.let_through):
+        there = (*self.settings.let_through, *self.settings.child.variables)
+        for missing in missing_variables(self.config.rootpath, there):
             self.findings.note(missing)
         if not self.dealt:
             self._ask(list(self._items.values()))

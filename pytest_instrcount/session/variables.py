@@ -27,7 +27,7 @@ _SET = re.compile(
 def missing_variables(root: Path, let_through: Sequence[str]) -> Iterator[str]:
     """A sentence for each variable of this process that an imported file below ``root`` reads by its name.
 
-    Those that are there under Valgrind, or that one of the files sets, are left out.
+    Those that are there under Valgrind, as ``let_through`` is, or that one of the files sets, are left out.
     """
     given = _given_variables()
     there = child_environment(given, let_through, sys.executable, root).keys()

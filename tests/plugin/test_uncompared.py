@@ -693,3 +693,8 @@ def test_a_variable_that_the_code_would_find(
     said = "GREETING is set, and not there under Valgrind: test_it.py would find it"
     project.measure().stdout.fnmatch_lines([said, "  (instrcount_env = GREETING in the ini file)"])
     project.measure("-o", "instrcount_env=GREETING").stdout.no_fnmatch_line(said)
+    project.pytester.makeconftest(
+        "from pytest_instrcount import ChildSpec\n"
+        "def pytest_instrcount_child(): return ChildSpec(variables={'GREETING': ''})"
+    )
+    project.measure().stdout.no_fnmatch_line(said)

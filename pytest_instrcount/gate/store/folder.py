@@ -129,12 +129,11 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
         return place
     what = f"the baseline of {printable(content.nodeid)[:200]}, which belongs elsewhere"
     error = _elsewhere(path, root, what)
-    if place[1:-1] == folder_parts(
+    is_copy = place[1:-1] == folder_parts(
         content.nodeid
-    ):  # beside its own: a copy, in what is a folder of baselines
-        fix = f"rm {shown_path(path)}    # then measure its test again"
-        raise InstrcountError(error.slug, error.why, fix)
-    raise error
+    )  # beside its own, in a folder of baselines
+    fix = f"rm {shown_path(path)}    # then measure its test again"
+    raise InstrcountError(error.slug, error.why, fix) if is_copy else error
 
 
 def _elsewhere(path: Path, root: Path, what: str) -> InstrcountError:
