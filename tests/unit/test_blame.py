@@ -266,3 +266,13 @@ def test_a_test_that_is_as_it_was_is_not_named_first() -> None:
     assert [each.name for each in kept.causes(grew=True)] == ["f", "t"]
     alone = replace(find_blame(old, tree(t=(200, 1), t__f=(80, 3))), kept="t")
     assert [each.name for each in alone.causes(grew=True)] == ["t", "f"]
+
+
+def test_a_list_that_became_a_generator() -> None:
+    """It is called where it was, runs where it is consumed, and is to blame for what it costs there."""
+    old = tree(t=(10, 1), t__f=(1000, 1), t__g=(50, 1))
+    new = tree(t=(10, 1), t__f=(5, 1), t__g=(50, 1), t__g__f=(1800, 25))
+    blame = find_blame(old, new)
+    assert {each.name: each.self_delta for each in blame.functions if each.self_delta} == {"f": 805}
+    elsewhere = find_blame(old, tree(t=(10, 1), t__g=(50, 1), t__g__f=(1800, 1)))
+    assert elsewhere.change == 800

@@ -14,6 +14,7 @@ _NO_COST = FunctionCost(0, 0, 0)
 _NOTHING = Fraction(0)
 #: Of a change: what one in so many parts is, explains it.
 _LARGE = 4
+_NEARLY_ALL = Fraction(9, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def find_blame(old: CallTree, new: CallTree) -> PythonBlame:
         doings.add_own(path, (often - 1) * before.inclusive(path))
     while pending:
         pending += doings.divide(pending.pop())
+    doings.settle_moved()
     return PythonBlame(
         new.how,
         new.unit,
@@ -202,6 +204,21 @@ class _Doings:
                 if cost is not None:
                     yield child
             self.add_calls(path, child, grown if cost is None else cost)
+
+    def settle_moved(self) -> None:
+        """What a function did in one place, and does in another now, is its own: a list became a generator.
+
+        It is still called where it was, and does next to nothing there.
+        """
+        for caller, called in self._called.items():
+            for callee, (cost, _) in list(called.items()):
+                was = self.before.per_call(self.before.functions.get(callee, _NO_COST).inclusive)
+                lost = -self._self_delta.get(callee, _NOTHING)
+                is_new = (caller, callee) not in self._unmoved.edges
+                if is_new and cost > 0 and was and lost >= was * _NEARLY_ALL:
+                    del called[callee]
+                    self._add(caller, -cost)
+                    self._add(callee, cost)
 
     def deltas(self) -> tuple[PythonDelta, ...]:
         """All functions that differ, in the order of `PythonBlame.functions`."""
