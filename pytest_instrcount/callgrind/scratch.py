@@ -74,7 +74,9 @@ def restore(scratch: Scratch) -> Scratch:
         lock = lock_folder(scratch.path, folders_in(scratch.path))
         if lock is None:
             raise InstrcountError(
-                "scratch", f"{scratch.path} is another run's now", "run again: pytest --instrcount"
+                "scratch",
+                f"{scratch.path} is another run's now",
+                "pytest --instrcount    # once more",
             )
         os.close(scratch.lock)
         scratch = Scratch(scratch.path, lock)

@@ -46,7 +46,7 @@ class Problem:
             why, remedy = limit
             return f"{remedy}    # {why}"
         if self.slug == "timeout":
-            return f"give it longer: pytest --instrcount --instrcount-timeout=SECONDS {test}"
+            return f"pytest --instrcount --instrcount-timeout=SECONDS {test}"
         if self.slug == "process-died":
             return f"pytest {test}    # without --instrcount: does it end there, too?"
         if self.slug == "profile-damaged":

@@ -56,9 +56,9 @@ _VALUED = frozenset(_NEEDLESS_VALUED.split())
 _SELECTING = frozenset(_SELECTING_VALUED.split())
 _WITH_VALUE = _VALUED | _SELECTING | frozenset(_NEEDED_VALUED.split())
 _SHORT_FLAGS = "hlqsvx"
-#: Of Python: what begins a module's name, and options whose value is a word of its own.
-_MODULE = re.compile(r"-[bBdEiIOPqRsSuv]*m")
-_PYTHON_VALUED = ("-X", "-W", "--check-hash-based-pycs")
+#: Of Python: what comes before a module's name, or code, and options whose value is a word of its own.
+_MODULE = re.compile(r"(-[bBdEiIOPqRsSuvx]*[mc])(.*)", re.DOTALL)
+_PYTHON_VALUED = re.compile(r"-[bBdEiIOPqRsSuvx]*[XW]|--check-hash-based-pycs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +134,17 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
 
     >>> program_of(["bin/python", "-m", "pytest", "-q"]), program_of(["python", "bin/pytest", "-m", "pytest"])
     (('bin/python', '-m', 'pytest'), ('pytest',))
-    >>> program_of(["python", "-O", "-X", "dev", "-m", "pytest"]), program_of(["python", "-O", "bin/pytest"])
-    (('python', '-O', '-X', 'dev', '-m', 'pytest'), ('python', '-O', 'bin/pytest'))
+    >>> program_of(["python", "-OX", "dev", "-mpytest", "-q"]), program_of(["python", "-O", "bin/pytest", "-q"])
+    (('python', '-OX', 'dev', '-m', 'pytest'), ('python', '-O', 'bin/pytest'))
+    >>> program_of(["python", "-c", "import pytest; pytest.main()", "-m", "pytest"])
+    ('pytest',)
     """
     at = 1
     while at < len(words) and words[at].startswith("-"):
-        if words[at] == "-c" or _MODULE.fullmatch(words[at]):
-            is_known = words[at] != "-c" and list(words[at + 1 : at + 2]) == ["pytest"]
-            return tuple(words[: at + 2]) if is_known else ("pytest",)
-        at += 2 if words[at] in _PYTHON_VALUED else 1
+        if found := _MODULE.fullmatch(words[at]):
+            module = found[2] or "".join(words[at + 1 : at + 2])
+            return (*words[:at], found[1], module) if module == "pytest" else ("pytest",)
+        at += 2 if _PYTHON_VALUED.fullmatch(words[at]) else 1
     return tuple(words[: at + 1]) if at > 1 else ("pytest",)
 
 

@@ -56,7 +56,7 @@ class PhaseLimits:
         __tracebackhide__ = True
         pytest.fail(
             f"instrcount: it did not end within {self._seconds:g} s, without Valgrind [timeout]\n"
-            "  fix: give it longer: pytest --instrcount --instrcount-timeout=SECONDS"
+            "  fix: pytest --instrcount --instrcount-timeout=SECONDS"
         )
 
 
