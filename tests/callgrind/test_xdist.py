@@ -187,7 +187,7 @@ def test_a_lost_worker_passes_nothing(project: pytest.Pytester, run: Run) -> Non
         [
             "*ERROR at setup of test_slower*",
             "instrcount: worker gw0 was lost before its count was settled [[]worker-lost[]]",
-            "  fix: pytest --instrcount test_it.py::test_slower*",
+            "  fix: *-m pytest --instrcount test_it.py::test_slower*",
             "*worker 'gw0' crashed while running 'test_it.py::test_killer'*",
         ]
     )
