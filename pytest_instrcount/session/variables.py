@@ -55,7 +55,7 @@ def _sources(root: Path) -> Iterator[tuple[Path, str]]:
         if path.is_relative_to(root) and "site-packages" not in path.parts:
             with suppress(OSError):
                 text = path.read_text(encoding="utf-8", errors="replace")
-                if "environ" in text or "getenv" in text:  # searching takes many times as long
+                if "environ" in text or "etenv" in text:  # searching takes many times as long
                     yield path, text
 
 

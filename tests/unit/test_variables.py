@@ -101,3 +101,11 @@ assert not list(missing_variables(Path({str(tmp_path)!r}), ()))
 """
     (tmp_path / "app.py").write_text('import os\nos.environ.get("LATER")\n')
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_another_file_sets_it(tmp_path: Path) -> None:
+    """A conftest, say, whose fixture does no more."""
+    conftest = tmp_path / "conftest.py"
+    conftest.write_text("def greet(monkeypatch): monkeypatch.setenv('GREETING', '2')\n")
+    assert said(tmp_path, "import conftest; os.environ['GREETING']") != ""
+    assert said(tmp_path, "pass\nimport os, conftest\nos.environ['GREETING']") == ""
