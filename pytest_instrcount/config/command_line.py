@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections import deque
@@ -136,8 +137,8 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
     (('bin/python', '-m', 'pytest'), ('pytest',))
     >>> program_of(["python", "-OX", "dev", "-mpytest", "-q"]), program_of(["python", "-O", "bin/pytest", "-q"])
     (('python', '-OX', 'dev', '-m', 'pytest'), ('python', '-O', 'bin/pytest'))
-    >>> program_of(["python", "-c", "import pytest; pytest.main()", "-m", "pytest"])
-    ('pytest',)
+    >>> program_of(["python", "-c", "pytest.main()"]), program_of(["python", "-O", "bin/coverage", "run"])
+    (('pytest',), ('pytest',))
     """
     at = 1
     while at < len(words) and words[at].startswith("-"):
@@ -145,7 +146,8 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
             module = found[2] or "".join(words[at + 1 : at + 2])
             return (*words[:at], found[1], module) if module == "pytest" else ("pytest",)
         at += 2 if _PYTHON_VALUED.fullmatch(words[at]) else 1
-    return tuple(words[: at + 1]) if at > 1 else ("pytest",)
+    is_pytest = os.path.basename("".join(words[at : at + 1])) == "pytest"
+    return tuple(words[: at + 1]) if is_pytest and at > 1 else ("pytest",)
 
 
 def _without_flags(word: str) -> str:
