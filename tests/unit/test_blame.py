@@ -276,3 +276,18 @@ def test_a_list_that_became_a_generator() -> None:
     assert {each.name: each.self_delta for each in blame.functions if each.self_delta} == {"f": 805}
     elsewhere = find_blame(old, tree(t=(10, 1), t__g=(50, 1), t__g__f=(1800, 1)))
     assert elsewhere.change == 800
+
+
+@pytest.mark.parametrize(
+    ("name", "causes"),
+    [
+        ("t.<locals>.<listcomp>", {"t": 90, "f": 500}),
+        ("t.<locals>.g", {"t.<locals>.g": 90, "f": 500}),
+    ],
+)
+def test_a_comprehension_in_between_is_its_function(name: str, causes: dict[str, int]) -> None:
+    """What a line did is done within one now: the function with the line is to blame."""
+    old = CallTree(TRAMPOLINES, 1, {("t",): Row(10, 1), ("t", "f"): Row(500, 9)})
+    between = {("t", name): Row(90, 9), ("t", name, "f"): Row(1000, 9)}
+    blame = find_blame(old, CallTree(TRAMPOLINES, 1, {("t",): Row(10, 1), **between}))
+    assert {each.name: each.self_delta for each in blame.functions if each.self_delta} == causes

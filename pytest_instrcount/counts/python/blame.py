@@ -149,10 +149,14 @@ class _Doings:
         self._renamed = aligned.renamed
         self._unmoved = Side(aligned.unmoved)
         self._put_between = aligned.between
-        #: of those that are not new: path -> the outermost of them there, whose call it is
+        #: of those that are not new, or a comprehension: path -> the outermost of them there, whose call it is
         self._blamed_on: dict[Path, Path] = {}
         for path in sorted(aligned.between):
-            if len(path) > 1 and (path[-1] in there or path[-1] in aligned.renamed):
+            if len(path) > 1 and (
+                path[-1] in there
+                or path[-1] in aligned.renamed
+                or path[-1].startswith(f"{path[-2]}.<locals>.<")
+            ):
                 self._blamed_on[path] = self._blamed_on.get(path[:-1], path)
         self._self_delta: dict[str, Fraction] = {}
         #: caller -> callee -> cost of calls, and on which paths
