@@ -140,14 +140,13 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
     >>> program_of(["python", "-c", "pytest.main()"]), program_of(["python", "-O", "bin/coverage", "run"])
     (('pytest',), ('pytest',))
     """
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
+    at, words = 1, (*words, "", "")
+    while words[at].startswith("-"):
         if found := _MODULE.fullmatch(words[at]):
-            module = found[2] or "".join(words[at + 1 : at + 2])
+            module = found[2] or words[at + 1]
             return (*words[:at], found[1], module) if module == "pytest" else ("pytest",)
         at += 2 if _PYTHON_VALUED.fullmatch(words[at]) else 1
-    is_pytest = os.path.basename("".join(words[at : at + 1])) == "pytest"
-    return tuple(words[: at + 1]) if is_pytest and at > 1 else ("pytest",)
+    return words[: at + 1] if at > 1 and os.path.basename(words[at]) == "pytest" else ("pytest",)
 
 
 def _without_flags(word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
@@ -24,5 +23,5 @@ def function_of(nodeid: str) -> str:
     >>> function_of("tests/test_x.py::TestA::test_b[a::b]")
     'tests/test_x.py:TestA.test_b'
     """
-    file, _, test = re.sub(r"\[.*", "", nodeid, flags=re.DOTALL).partition("::")
-    return f"{file}:{test.replace('::', '.')}"
+    file, _, test = nodeid.partition("::")
+    return f"{file}:{test.partition('[')[0].replace('::', '.')}"

@@ -72,8 +72,7 @@ def render_summary(
     if summary.updating:
         lines += _stored(summary)
     for note in run_notes(summary):
-        said, _, fix = note.partition("\n")
-        lines += [*wrapped(said, width), *filter(None, [fix])]
+        lines += [note] if note.startswith("  fix: ") else wrapped(note, width)
     return lines + _what_to_type(summary)
 
 

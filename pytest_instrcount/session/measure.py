@@ -120,11 +120,11 @@ class Counting:
         if not self._chosen:
             self._end_counting()
             return
+        if not self.dealt:
+            self._ask(list(self._items.values()))
         there = (*self.settings.let_through, *self.settings.child.variables)
         for missing in missing_variables(self.config.rootpath, there):
             self.findings.note(missing)
-        if not self.dealt:
-            self._ask(list(self._items.values()))
 
     @timed("calls")
     def _plan_traced(self, items: Sequence[pytest.Item]) -> None:

@@ -217,18 +217,19 @@ _LOST = (
 def settle_remarks(findings: Findings) -> None:
     """Give each verdict what is to be said with it, and say it once for all tests."""
     results = findings.rulings.results
-    fixes = {}
+    lost: list[str] = []
     if findings.rulings.policy.update is None:
         lost = sorted(findings.rulings.baselines.lost & results.keys())
-        for nodeid in lost:
-            findings.remark(nodeid, [_LOST])
-        fixes[_LOST] = f"\n  fix: {measure(*lost)}"
+    for nodeid in lost:
+        findings.remark(nodeid, [_LOST])
     for text, nodeids in findings.remarks.items():
         for nodeid in dict.fromkeys(nodeids):
             if nodeid in results:
                 result = results[nodeid]
                 results[nodeid] = replace(result, remarks=(*result.remarks, text))
-        findings.note(f"{text}: {named(sorted(set(nodeids)))}{fixes.get(text, '')}")
+        findings.note(f"{text}: {named(sorted(set(nodeids)))}")
+        if text == _LOST:
+            findings.note(f"  fix: {measure(*lost)}")
 
 
 def place_of(findings: Findings, nodeid: str) -> replay.Place:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_instrcount.callgrind.command import child_environment
+from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.gate.store.names import named
 
 _NAME = r"""["'](\w+)["']"""
@@ -52,7 +53,7 @@ def _sources(root: Path) -> Iterator[tuple[Path, str]]:
             files.add(object.__getattribute__(module, "__dict__").get("__file__"))
     for file in sorted(file for file in files if isinstance(file, str) and file.endswith(".py")):
         path = Path(file)
-        if path.is_relative_to(root) and "site-packages" not in path.parts:
+        if path.is_relative_to(root) and not is_installed(file):
             with suppress(OSError):
                 text = path.read_text(encoding="utf-8", errors="replace")
                 if "environ" in text or "etenv" in text:  # searching takes many times as long

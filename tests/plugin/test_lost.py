@@ -49,6 +49,9 @@ def test_it_is_compared_and_said(suite: Project) -> None:
     assert first["delta"] == second["delta"] == 0
     assert first["detects"] > 0.0125 > 0.001 > second["detects"]
     assert first["remarks"] == [REMARK]
+    page = suite.outside / "page.md"
+    suite.measure(f"--instrcount-report=markdown:{page}")
+    assert FIX in page.read_text().splitlines()
 
 
 @pytest.mark.parametrize(("grown", "verdict"), [(100, "unchanged"), (150, "regressed")])

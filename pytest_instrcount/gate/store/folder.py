@@ -128,21 +128,16 @@ def _place(path: Path, root: Path, content: Baseline | CallTable) -> Place:
     if place[1:] == (*folder_parts(content.nodeid), name) and place[0] == safe_part(place[0]):
         return place
     what = f"the baseline of {printable(content.nodeid)[:200]}, which belongs elsewhere"
-    error = _elsewhere(path, root, what)
-    is_copy = place[1:-1] == folder_parts(
-        content.nodeid
-    )  # beside its own, in a folder of baselines
+    # beside its own it is a copy, in what is a folder of baselines
     fix = f"rm {shown_path(path)}    # then measure its test again"
-    raise InstrcountError(error.slug, error.why, fix) if is_copy else error
+    raise _elsewhere(path, root, what, fix if place[1:-1] == folder_parts(content.nodeid) else "")
 
 
-def _elsewhere(path: Path, root: Path, what: str) -> InstrcountError:
-    """The error for a file in what may be no folder of baselines: so the command only looks."""
-    return InstrcountError(
-        "baseline-mismatch",
-        f"{shown_path(path)} is {what} below {shown_path(root)}",
-        f"ls {shown_path(root)}    # the folder to name has one for each environment, like {own_key()}",
-    )
+def _elsewhere(path: Path, root: Path, what: str, fix: str = "") -> InstrcountError:
+    """The error for a file in what may be no folder of baselines: without a ``fix`` the command only looks."""
+    look = f"ls {shown_path(root)}    # the folder to name has one for each environment, like {own_key()}"
+    why = f"{shown_path(path)} is {what} below {shown_path(root)}"
+    return InstrcountError("baseline-mismatch", why, fix or look)
 
 
 def add_baselines(out: Path, contents: Mapping[Place, Baseline | CallTable]) -> None:
