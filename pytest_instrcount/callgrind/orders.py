@@ -47,7 +47,8 @@ class Order:
     #: Whether the number of repetitions has to be found.
     pilot: bool
     verbose: int
-    #: In which layout of memory: 0 is the usual one, see ``layout.disturb``.
+    #: In which layout of memory: 0 is the usual one, see ``layout.disturb``; -N is the usual one, too,
+    #: under the hash seed N.
     layout: int = 0
     #: Fork it although threads are alive: its baseline was made without them.
     forks: bool = False

@@ -45,6 +45,10 @@ class Gated:
     ends: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
     #: whether more layouts may show that what noise seems to have grown by is noise
     is_close: bool = False
+    #: how far hash seeds move dicts and sets, per call; None where no others were measured
+    collisions: Fraction | None = None
+    #: growth per call that may hide there, since as much was taken for none
+    hidden: Fraction = Fraction(0)
 
     @property
     def fraction(self) -> Fraction | None:

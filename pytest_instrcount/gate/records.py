@@ -58,6 +58,10 @@ class TestResult:
     detects: Fraction | None = None
     #: the same of growth outside of noise, which layouts cannot hide
     floor: Fraction | None = None
+    #: how far hash seeds move its dicts and sets, as a fraction; None where no others were measured
+    collisions: Fraction | None = None
+    #: whether growth is left out that may be chance: which keys collide
+    by_chance: bool = False
     #: what is counted: "Ir", instructions, or another word
     unit: str = "Ir"
     #: how many calls were counted
@@ -152,7 +156,15 @@ def measured_result(
     known = comparison.old.denoised
     if known is None:
         return result
-    return with_layouts(with_gated(result, gated), known, comparison.old.calls)
+    result = with_layouts(with_gated(result, gated), known, comparison.old.calls)
+    if gated.collisions is None or result.detects is None:
+        return result
+    return replace(
+        result,
+        collisions=gated.collisions / gated.old,
+        by_chance=gated.hidden > 0,
+        detects=result.detects + gated.hidden / gated.old,
+    )
 
 
 def stored_result(result: TestResult, baseline: Baseline) -> TestResult:

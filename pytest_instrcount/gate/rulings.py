@@ -14,8 +14,9 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baselines import Baselines, packed, unpacked
 from pytest_instrcount.gate.blamed import blame_test
 from pytest_instrcount.gate.cause import Cause
-from pytest_instrcount.gate.compare import Comparison, Delta, compare, may_compare
-from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict, judge, too_many_allocations
+from pytest_instrcount.gate.collisions import hangs_on_collisions, settle_collisions
+from pytest_instrcount.gate.compare import Delta, compare, may_compare
+from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
@@ -31,7 +32,7 @@ from pytest_instrcount.gate.store.ledger import Entry, add_entry
 from pytest_instrcount.gate.store.parts import ledger_beside
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import Update
-from pytest_instrcount.gate.suspicion import is_steady, may_have_moved
+from pytest_instrcount.gate.suspicion import may_have_moved, verdict_on
 
 
 @dataclass(slots=True)
@@ -56,6 +57,8 @@ class Rulings:
     first_look: bool = False
     #: what may turn out to be noise in more layouts
     _close: set[str] = field(default_factory=set)
+    #: what may turn out to be collisions of keys under other hash seeds
+    _hanging: set[str] = field(default_factory=set)
     #: functions that moved between layouts, in any test
     _moving: set[str] = field(default_factory=set)
     #: why this run changes baselines, and what is checked out; "" if nobody said
@@ -91,7 +94,9 @@ class Rulings:
         if isinstance(found, InstrcountError):
             return self.fail(nodeid, limit, str(found).removeprefix("instrcount: "))
         comparison = compare(measurement, found, self.environment)
-        verdict, allocates = _verdict(measurement, comparison, limit, allocs)
+        if isinstance(comparison, Delta):
+            comparison = settle_collisions(comparison)
+        verdict, allocates = verdict_on(measurement, comparison, limit, allocs)
         result = measured_result(measurement, found, comparison, verdict, limit)
         result = replace(
             result,
@@ -123,10 +128,12 @@ class Rulings:
         self._held.pop(nodeid, None)
         if self.hold and result.verdict is not Verdict.unchanged:
             self._held[nodeid] = packed(measurement)
+        self._close.discard(nodeid)
+        self._hanging.discard(nodeid)
         if delta is not None and delta.gated.is_close:
             self._close.add(nodeid)
-        else:
-            self._close.discard(nodeid)
+        if delta is not None and hangs_on_collisions(delta, limit):
+            self._hanging.add(nodeid)
         suspected = result.verdict in (Verdict.regressed, Verdict.improved)
         if delta is not None:
             suspected |= result.verdict is Verdict.incomparable or may_have_moved(delta, limit)
@@ -163,6 +170,11 @@ class Rulings:
             comparable = self._writes(result) or result.denoised_ir is not None
             if nodeid in self._close if layouts else comparable:
                 yield measurement
+
+    def colliding(self) -> list[Measurement]:
+        """Measurements whose verdict hangs on which keys collide, of what is not to be stored."""
+        hanging = [each for each in self._open if each in self._hanging]
+        return [self._measurement(each) for each in hanging if not self._writes(self.results[each])]
 
     def to_attribute(self, most: int) -> Iterator[tuple[Measurement, str | None]]:
         """Tests that need a tree by Python function: those about to be stored, and those that changed.
@@ -285,16 +297,3 @@ class Rulings:
 def _urgency(result: TestResult) -> tuple[bool, Fraction]:
     """Sort key: regressed tests first, then by the size of the change."""
     return result.verdict is Verdict.regressed, abs(result.delta or Fraction(0))
-
-
-def _verdict(
-    measurement: Measurement, comparison: Comparison, limit: Limit, allocs: Limit | None
-) -> tuple[Verdict, bool]:
-    """The verdict, and whether there are more allocations than their limit allows."""
-    verdict = judge(comparison, limit)
-    if measurement.unsteady and not is_steady(measurement, limit):
-        verdict = Verdict.nondeterministic
-    passed = isinstance(comparison, Delta) and too_many_allocations(comparison, allocs)
-    if passed and verdict in (Verdict.unchanged, Verdict.improved):
-        verdict = Verdict.regressed
-    return verdict, passed

@@ -1,4 +1,4 @@
-"""Decides whether more layouts of memory are needed to judge a test."""
+"""The verdict on a test that may not be steady, and whether more layouts of memory are needed for it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fractions import Fraction
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import NOTHING
 from pytest_instrcount.counts.rules import rule_of
-from pytest_instrcount.gate.compare import Delta, Gated
-from pytest_instrcount.gate.gate import Verdict, judge_counts
+from pytest_instrcount.gate.compare import Comparison, Delta, Gated
+from pytest_instrcount.gate.gate import Verdict, judge, judge_counts, too_many_allocations
 from pytest_instrcount.gate.limit import Limit
 
 
@@ -38,3 +38,16 @@ def is_steady(measurement: Measurement, limit: Limit) -> bool:
     totals += [profiles[0].total - own[0] + ir for ir in own]
     least, most = (Fraction(total, measurement.calls) for total in (min(totals), max(totals)))
     return judge_counts(Gated(least, most), limit) is Verdict.unchanged
+
+
+def verdict_on(
+    measurement: Measurement, comparison: Comparison, limit: Limit, allocs: Limit | None
+) -> tuple[Verdict, bool]:
+    """The verdict, and whether there are more allocations than their limit allows."""
+    verdict = judge(comparison, limit)
+    if measurement.unsteady and not is_steady(measurement, limit):
+        verdict = Verdict.nondeterministic
+    passed = isinstance(comparison, Delta) and too_many_allocations(comparison, allocs)
+    if passed and verdict in (Verdict.unchanged, Verdict.improved):
+        verdict = Verdict.regressed
+    return verdict, passed

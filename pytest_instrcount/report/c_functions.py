@@ -88,12 +88,13 @@ def probing_lines(result: TestResult) -> list[str]:
         for each in result.functions
         if each.calls_before == each.calls_after and _PROBING.fullmatch(each.name)
     )
-    if not change or probing / change <= Fraction(1, 2):
+    if result.by_chance or not change or probing / change <= Fraction(1, 2):
         return []
-    return [
-        "mostly probing: dicts or sets are asked as often, keys collide differently;",
-        "which keys do depends on the hash seed: fixed here, random for most users",
-    ]
+    why = "which keys do depends on the hash seed: fixed here, random for most users"
+    if result.collisions is not None:
+        moved = f"hash seeds move it by {percent(result.collisions).lstrip('+')} at most"
+        why = f"{moved if result.collisions else 'no hash seed moves it'}: this is growth"
+    return ["mostly probing: dicts or sets are asked as often, keys collide differently;", why]
 
 
 def change_by_c(result: TestResult) -> Fraction:

@@ -218,7 +218,7 @@ def _measure_in(
         profiles = []
         for place in range(len(layouts)):
             answer = zygote.wait(firsts[known.nodeid] + place, heartbeat.of(known.nodeid))
-            profiles += _profiles_in(answer, valgrind, known.calls)
+            profiles += profiles_in(answer, valgrind, known.calls)
         if len(profiles) < len(layouts):
             failed = len(layouts) - len(profiles)
             findings.note(f"{known.nodeid}: {failed} of the repeated measurements failed")
@@ -229,7 +229,7 @@ def _measure_in(
         findings.rule(settled, *limits_of(known.nodeid))
 
 
-def _profiles_in(answer: Answer | Problem, valgrind: str, calls: int) -> list[Profile]:
+def profiles_in(answer: Answer | Problem, valgrind: str, calls: int) -> list[Profile]:
     """One profile, of so many calls, or none where the measurement failed: then one layout has to do."""
     if isinstance(answer, Problem) or not answer["counted"] or len(answer["dumps"]) < 2:
         return []

@@ -28,6 +28,7 @@ from pytest_instrcount.session.plan import plan_measured
 from pytest_instrcount.session.plugins import consult
 from pytest_instrcount.session.progress import Estimate
 from pytest_instrcount.session.replay import Place, report_of
+from pytest_instrcount.session.seeds import measure_seeds
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
 from pytest_instrcount.session.variables import missing_variables
@@ -168,14 +169,15 @@ class Counting:
             if self.dealt and (session.shouldfail or session.shouldstop):
                 return result  # the controller raises what pytest raises here without pytest-xdist
             if self._zygote is not None:
-                measure_layouts(
+                about = (
                     self._zygote,
                     self.findings,
                     lambda nodeid: self._order(self._items[nodeid]),
                     self._limits_of,
                     self.say,
-                    self.jobs,
                 )
+                measure_layouts(*about, self.jobs)
+                measure_seeds(*about)
             self._end_counting()
             self._attribute()
             if self._tracing is not None:

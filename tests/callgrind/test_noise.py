@@ -164,3 +164,38 @@ def test_some_layouts_count_between_set_up_and_tear_down(
     said.unlink()
     run("--instrcount-max-delta=50%")
     assert {*said.read_text().splitlines()} == {"alone"}
+
+
+KEYS = """
+import pytest
+
+WORDS = "{words}".split()
+
+def look_up(table, keys):
+    for _ in range(50):
+        for key in keys:
+            table[key]
+
+@pytest.mark.instrcount(max_delta="0.5%")
+def test_names():
+    look_up(dict.fromkeys(WORDS), ["".join([*word]) for word in WORDS])
+
+@pytest.mark.instrcount(max_delta="0.5%")
+def test_numbers():
+    look_up(dict.fromkeys(range(0, 6 * {step}, {step})), range(0, 6 * {step}, {step}))
+"""
+
+
+def test_keys_of_other_names(project: pytest.Pytester, run: Callable[..., Any]) -> None:
+    """Whether names collide is chance, which other hash seeds show; numbers are their own hashes."""
+    project.makepyfile(test_keys=KEYS.format(words="cu mi sa di na", step=1))
+    run("--instrcount-update-baseline", "--instrcount-blame=off")
+    project.makepyfile(test_keys=KEYS.format(words="li ba fi co pu", step=40))
+    result, tests = run("--instrcount-blame=off", "-n1")
+    result.assert_outcomes(passed=2, failed=1)
+    names, numbers = tests["test_keys.py::test_names"], tests["test_keys.py::test_numbers"]
+    assert (names["verdict"], names["delta"]) == ("unchanged", 0)
+    assert abs(names["ir"] / names["baseline_ir"] - 1) > 0.01
+    assert numbers["verdict"] == "regressed"
+    result.stdout.fnmatch_lines(["*no hash seed moves it: this is growth"])
+    result.stdout.fnmatch_lines(["not counted: keys of dicts and sets collide differently*"])

@@ -746,6 +746,70 @@ def test_noise_that_has_grown_is_said(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
+# --- hash seeds ---------------------------------------------------------------------------------
+
+PROBED = "dictobject.c:unicodekeys_lookup_unicode"
+LEFT_OUT = "not counted: keys of dicts and sets collide differently, by chance of the hash*"
+
+
+def probing(ir: int) -> dict[str, int]:
+    return {"work.c:work": 9000, PROBED: ir}
+
+
+@pytest.fixture
+def probed(project: Project) -> Project:
+    """A test with a baseline, whose look-ups then cost 300 instructions more, of 10,000."""
+    project.write(ONE)
+    project.valgrind.costs["test_a"] = probing(1000)
+    project.update()
+    project.valgrind.costs["test_a"] = probing(1300)
+    return project
+
+
+def test_other_collisions_are_left_out(probed: Project) -> None:
+    """A verdict that hangs on them is found under other hash seeds, and what was left out is said."""
+    probed.valgrind.seeds["test_a"] = [*map(probing, (900, 1000, 1100, 1000, 1050, 1200, 1000))]
+    (test,) = probed.report()["tests"]
+    assert (test["verdict"], test["delta"]) == ("unchanged", 0)
+    assert test["detects"] == pytest.approx(0.08, abs=0.001)
+    assert probed.valgrind.layouts == {"test_a": [0, 0, 1, 2, 3, *range(-2, -9, -1)]}
+    result = probed.measure()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["instrcount: measuring 1 test under 7 other hash seeds", LEFT_OUT])
+
+
+def test_growth_under_all_hash_seeds_counts(probed: Project) -> None:
+    probed.valgrind.seeds["test_a"] = [*map(probing, (1290, 1300))]
+    result = probed.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "+3 % (limit 1 %): *",
+            "  mostly probing: dicts or sets are asked as often, keys collide differently;",
+            "  hash seeds move it by 0.1 % at most: this is growth",
+        ]
+    )
+
+
+def test_a_test_that_fails_under_other_hash_seeds_keeps_its_verdict(probed: Project) -> None:
+    probed.valgrind.while_waiting = lambda name: (
+        probed.valgrind.altered.__setitem__(name, {"counted": None})
+        if probed.valgrind.layouts[name][-1] < 0
+        else None
+    )
+    result = probed.measure()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*test_a: it failed under 7 of 7 other hash seeds*"])
+
+
+def test_an_update_stores_other_collisions_as_they_are(probed: Project) -> None:
+    """The next check then needs no other seeds."""
+    probed.update().assert_outcomes(passed=1)
+    assert min(probed.valgrind.layouts["test_a"]) == 0
+    probed.measure().assert_outcomes(passed=1)
+    assert probed.valgrind.layouts == {"test_a": [0]}
+
+
 @pytest.mark.parametrize(("dumps", "calls"), [("131", 3), ("111", 1)])
 def test_other_layouts_are_repeated_as_often(project: Project, dumps: str, calls: int) -> None:
     """Code adapts to how often it ran: all have the warm-up of the first, and one call if all were alike."""

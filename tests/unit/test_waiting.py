@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,3 +114,12 @@ def test_one_is_taken_at_the_same_cost_however_many_wait(
 
     monkeypatch.setattr(Asked, "file", property(file))
     assert cost(2000) == cost(200)
+
+
+def test_a_zygote_is_wanted_by_what_waits_for_its_forks() -> None:
+    test = make_test(1)
+    test.order = replace(test.order, layout=-3)
+    waiting = filled([test, make_test(2, isolation="process")])
+    assert [waiting.wants_zygote(number) for number in (-3, -2, 0)] == [True, False, False]
+    waiting.take()
+    assert not waiting.wants_zygote(-3)

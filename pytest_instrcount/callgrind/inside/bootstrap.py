@@ -33,7 +33,7 @@ def _part_names():
         _gaps.append(made)
 
 
-if _zygote:
+if _zygote > 0:
     _part_names()
 
 from importlib import machinery  # noqa: E402
@@ -186,7 +186,7 @@ if _plan.get("own_package"):
 
 
 _plan["zygote"] = _zygote
-if _zygote:
+if _zygote > 0:
     from pytest_instrcount.callgrind.inside.layout import disturb
 
     disturb(_zygote)  # what is imported from here on lies elsewhere

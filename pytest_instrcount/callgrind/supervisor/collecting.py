@@ -181,7 +181,7 @@ class Files:
         self.state.sweeper.begin(parent.pid)
         self.state.restore_scratch()
         with contextlib.suppress(ChannelClosed):  # as it is if it was killed: that is noticed next
-            order: FileOrder = {"path": path, "child": child_name(*key), "layout": layout}
+            order: FileOrder = {"path": path, "child": child_name(*key), "layout": max(0, layout)}
             parent.channel.send(order)
         self.state.listen(parent.channel, lambda: self._take(file))
         return file

@@ -167,11 +167,15 @@ class Supervisor:
         for tests in withheld:
             waiting.put_back(tests)
         self.files.close_idle()
+        used = {id(file.valgrind) for file in self.files.open.values()}
+        self.zygotes.end_idle(
+            lambda zygote: id(zygote) in used or waiting.wants_zygote(zygote.number)
+        )
 
     def busy(self) -> int:
         """The number of processes at work."""
         starting = sum(
-            start.only is not None or start.number > 0 for start in self.zygotes.starting
+            start.only is not None or start.number != 0 for start in self.zygotes.starting
         )
         return len(self.runs.current) + len(self.files.collecting()) + starting
 

@@ -36,13 +36,14 @@ _OTHER_ZYGOTES = 4
 def zygote_of(layout: int) -> int:
     """The number of the zygote that a layout is forked of.
 
-    So many layouts as a gate measures need no other zygotes; those of a benchmark do.
+    So many layouts as a gate measures need no other zygotes; those of a benchmark do. Each hash seed
+    has its own, of a negative number.
 
-    >>> [zygote_of(layout) for layout in range(10)]
-    [0, 1, 2, 3, 4, 1, 2, 3, 4, 5]
+    >>> [zygote_of(layout) for layout in range(-2, 10)]
+    [-2, -1, 0, 1, 2, 3, 4, 1, 2, 3, 4, 5]
     """
     again, turn = divmod(layout - 1, MOST_OTHER_LAYOUTS)
-    return 1 + _OTHER_ZYGOTES * again + turn % _OTHER_ZYGOTES if layout else 0
+    return 1 + _OTHER_ZYGOTES * again + turn % _OTHER_ZYGOTES if layout > 0 else layout
 
 
 @dataclass(slots=True, eq=False)

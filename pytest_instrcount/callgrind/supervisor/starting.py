@@ -70,11 +70,13 @@ class Zygotes:
             part.replace("{log}", str(log)).replace("{plan}", str(plan))
             for part in (*setup.command, str(number))
         ]
+        seed = {"PYTHONHASHSEED": str(-number)} if number < 0 else {}
         began, patience = time.monotonic(), Patience(setup.patience)
         if only is None:
             state.sweeper.empty(number)
         try:
-            valgrind = start_valgrind(command, setup.environment, setup.folder, log, output)
+            environment = setup.environment | seed
+            valgrind = start_valgrind(command, environment, setup.folder, log, output)
         except OSError as error:
             state.fatal(f"Valgrind could not be started: {error}")
             return
@@ -106,6 +108,13 @@ class Zygotes:
             self.state.fatal(
                 f"the zygote died {self._deaths[number] or self._felled} times\n{words}"
             )
+
+    def end_idle(self, is_needed: Callable[[Valgrind], bool]) -> None:
+        """End those of other hash seeds that no test needs: there are many, and each takes its memory."""
+        for number, zygote in list(self.alive.items()):
+            if number < 0 and not is_needed(zygote):
+                del self.alive[number]
+                self._end(zygote)
 
     def end_all(self) -> None:
         """End all of them, and all that they have forked."""

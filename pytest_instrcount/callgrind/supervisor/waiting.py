@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.supervisor.runs import FileKey, Test
+from pytest_instrcount.callgrind.supervisor.runs import FileKey, Test, zygote_of
 
 #: Tests that wait for the same: that a file is imported, or for a process of their own.
 Line: TypeAlias = tuple[FileKey, bool]
@@ -79,6 +79,10 @@ class Waiting:
     def wants(self, key: FileKey) -> bool:
         """True if a test waits for a fork of this file's child."""
         return (key, False) in self._lines
+
+    def wants_zygote(self, number: int) -> bool:
+        """True if a test waits for a fork of the zygote of this number."""
+        return any(zygote_of(layout) == number for (_, layout), alone in self._lines if not alone)
 
     def _note(self, line: Line) -> None:
         heappush(self._first, (self._lines[line][0][0], line))

@@ -27,6 +27,7 @@ _SETTINGS: Mapping[str, str] = {
     "count": "--instrcount-calls=1    (one counted call; the baselines are to be updated)",
     "warm-up and count": "--instrcount-warmup=CALLS    (fewer calls; the baselines are to be updated)",
     "layouts": "max_delta=    (in the marker of what is suspected again and again, and is no regression)",
+    "hash seeds": "pytest --instrcount-update-baseline    (stores which keys collide now)",
     "by Python function": "--instrcount-blame=off    (failures then name C functions alone)",
     "calls": "trace_profile    (the marker: leave it out where nobody asks for calls)",
     "tests, natively": "--instrcount-only    (leaves out the tests that are not measured)",

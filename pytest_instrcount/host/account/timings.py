@@ -19,7 +19,7 @@ WAITING = "waiting"
 #: What no phase explains.
 OTHER = "other"
 #: Phases that stand for all that is asked of processes while they last.
-PURPOSES = ("layouts", "by Python function", "calls")
+PURPOSES = ("layouts", "hash seeds", "by Python function", "calls")
 
 
 @dataclass(frozen=True, slots=True)
