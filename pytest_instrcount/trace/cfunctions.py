@@ -67,27 +67,33 @@ class CFunctions:
             return self._ask(called, cls, name)
         return found
 
-    def find_kept(self, called: Any) -> tuple[CFunction | None, bool]:
-        """The same of what is in C; and whether its C function and the class of its self tell it.
+    def find_kept(self, called: Any) -> tuple[CFunction | None, bool, bool]:
+        """The same of what is in C; and whether it follows from class and C function, from class and name.
 
-        They do not where one C function has several names, or none that the class knows.
+        The class is that of its self.
+
+        The C function does not where it has several names, or none that the class knows; the name does
+        not where several classes define it.
 
         >>> functions = CFunctions()
         >>> functions.find_kept([].append), functions.find_kept(int.mro)
-        ((builtins.list.append, True), (builtins.int.mro, False))
+        ((builtins.list.append, True, True), (builtins.int.mro, False, True))
         """
         function = self.find(called)
         owner = attribute(called, "__self__")
         if owner is None or issubclass(type(owner), ModuleType):
-            return function, True
-        cls = owner if issubclass(type(owner), type) else type(owner)
+            return function, True, True
+        of_class = issubclass(type(owner), type)
+        cls = owner if of_class else type(owner)
+        table = self._class_methods if of_class else self._methods
         names = {
             name
             for each in mro_of(cls)
             for name, descriptor in names_of(each).items()
             if isinstance(descriptor, _IN_C) and _bound(descriptor, called, cls) == called
         }
-        return function, names == {called.__name__}
+        by_name = table[id(cls)][called.__name__] is not None
+        return function, names == {called.__name__}, by_name
 
     def _add_plain(self, called: Any) -> CFunction:
         module = called.__module__ or getattr(called.__self__, "__name__", None) or "builtins"

@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 import weakref
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator
 from copy import copy
 from types import ModuleType
@@ -190,20 +190,49 @@ def test_the_core_in_c_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_that_a_c_function_alone_does_not_tell() -> None:
-    """Of two names for one C function, and of a method of a metaclass, Python is asked each time."""
+    """Of two names for one C function, and of a method of a metaclass, the name is needed as well."""
     functions = CFunctions()
-    for called, kept in [
-        ([].append, True),
-        (len, True),
-        (str.join, True),
-        (dict.fromkeys, True),
-        (Same.__new__, True),
-        (int.mro, False),
-        (defaultdict().copy, False),  # it is __copy__, too
-    ]:
-        function, found = functions.find_kept(called)
-        assert function is functions.find(called)
-        assert found == kept, called
+    known: list[tuple[Any, bool, bool]] = [
+        ([].append, True, True),
+        (len, True, True),
+        (str.join, True, True),
+        (dict.fromkeys, True, True),
+        (Same.__new__, True, False),
+        (int.mro, False, True),
+        (deque().copy, False, True),  # it is __copy__, too
+        (defaultdict().copy, False, False),  # and dict has another
+    ]
+    for called, by_function, by_name in known:
+        function = functions.find(called)
+        assert functions.find_kept(called) == (function, by_function, by_name), called
+
+
+@native
+def test_python_is_asked_for_a_name_twice_at_most(
+    choose: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a C function has two, as `Pattern.match` from CPython 3.15 on."""
+    choose("c")
+    asked: list[object] = []
+    find = CFunctions.find_kept
+
+    def note(self: CFunctions, called: object) -> object:
+        asked.append(called)
+        return find(self, called)
+
+    monkeypatch.setattr(CFunctions, "find_kept", note)
+
+    def work() -> None:
+        called: Callable[[], object]
+        for called in (deque().copy, deque().__copy__, deque.mro):
+            for _ in range(50):
+                called()
+
+    with Tracer(TraceOptions(c_calls=True)) as tracer:
+        work()
+    names = "copy", "__copy__", "mro"
+    assert [tracer.tree.calls(f"collections.deque.{name}") for name in names] == [50] * 3
+    assert len([each for each in asked if "deque" in repr(each)]) <= 6
 
 
 @native

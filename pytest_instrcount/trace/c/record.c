@@ -204,7 +204,8 @@ lane_dealloc(PyObject *self)
 
    What Python says of it is kept: of descriptors and of functions of modules for the object itself;
    of a bound method, which is new for each call, for its C function and the class of what it is
-   bound to. Where these do not tell it, Python is asked each time. */
+   bound to; where one C function has several names, for its name and that class. Where these do
+   not tell it, Python is asked each time. */
 static int
 find(Core *core, PyObject *called, PyObject **function)
 {
@@ -242,16 +243,36 @@ find(Core *core, PyObject *called, PyObject **function)
         *function = slot->value;
         return 0;
     }
+    PyObject *name = NULL;
+    if (slot != NULL && second) {
+        name = PyObject_GetAttrString(called, "__name__");
+        if (name == NULL) {
+            return -1;
+        }
+        PyUnicode_InternInPlace(&name);
+        Slot *named = table_find(&core->functions, (uintptr_t)name, second);
+        if (named != NULL) {
+            *function = named->value;
+            Py_DECREF(name);
+            return 0;
+        }
+    }
     Py_INCREF((PyObject *)core);
     PyObject *answer = PyObject_CallFunctionObjArgs(core->describe, called, NULL);
-    int result = -1;
-    PyObject *kept;
+    int result = -1, by_function, by_name;
     /* borrowed: describe keeps each that it has made as long as the trace is there */
-    if (answer != NULL && PyArg_ParseTuple(answer, "OO", function, &kept)) {
-        PyObject *value = kept == Py_True ? *function : NULL;
-        int known = slot != NULL || table_add(&core->functions, first, second, value, pin) != NULL;
-        result = known ? 0 : -1;
+    if (answer != NULL && PyArg_ParseTuple(answer, "Opp", function, &by_function, &by_name)) {
+        if (slot == NULL) {
+            PyObject *value = by_function ? *function : NULL;
+            slot = table_add(&core->functions, first, second, value, pin);
+        }
+        else if (name != NULL && by_name) {
+            /* the class is held by the slot that is there */
+            slot = table_add(&core->functions, (uintptr_t)name, second, *function, name);
+        }
+        result = slot == NULL ? -1 : 0;
     }
+    Py_XDECREF(name);
     Py_XDECREF(answer);
     Py_DECREF((PyObject *)core);
     return result;
