@@ -112,9 +112,10 @@ def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
     for result in sorted(improved, key=lambda each: each.delta or 0)[:MOST_CAUSES]:
         blame = render_blame(result, width - 2)
         if blame:
-            head = f"{short_name(result.nodeid)}: {what_happened(result)}"
-            lines += [head, *(f"  {line}" for line in blame)]
-    return [cut_right(line, width) for line in lines]
+            what = what_happened(result).removesuffix(" [improved]")
+            lines += wrapped(f"{short_name(result.nodeid)}: {what}", width)
+            lines += [cut_right(f"  {line}", width) for line in blame]
+    return lines
 
 
 def run_notes(summary: RunSummary) -> tuple[str, ...]:

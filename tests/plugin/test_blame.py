@@ -70,7 +70,7 @@ def test_an_improvement_is_explained(suite: Project) -> None:
     suite.valgrind.costs["test_a"] = 5_000
     asked(suite)
     told = [
-        "*-50 % (limit 1 %): test_a test_it.py:3 calls f 10 -> 5 times [[]improved[]]",
+        "*-50 % (limit 1 %): test_a test_it.py:3 calls f 10 -> 5 times*",
         "  by Python function (trampolines), share of the change:",
         "    100 %  test_it.py:3 test_a",
         "      calls f 10 -> 5 times",
@@ -125,6 +125,24 @@ def test_what_got_cheaper_has_another_cause(suite: Project) -> None:
     result = suite.measure("--instrcount-improved=fail")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.no_fnmatch_line("*for the same cause as*")
+
+
+def test_what_got_cheaper_is_told_whole(suite: Project) -> None:
+    """In lines of the terminal's width, not cut at its end."""
+    function = "shop.py:" + "calls_" * 9
+    suite.valgrind.costs["test_a"] = 20_000
+    before = {"test_it.py:test_a": (100, 1), f"test_it.py:test_a;{function}": (19_900, 12_345)}
+    suite.valgrind.python["test_a"] = before
+    suite.update()
+    suite.valgrind.costs["test_a"] = 15_000
+    now = {f"test_it.py:test_a;{function}": (14_900, 1_234)}
+    suite.valgrind.python["test_a"] = before | now
+    lines = suite.measure().outlines
+    first = next(at for at, line in enumerate(lines) if line.startswith("test_a: "))
+    assert max(map(len, lines[first : first + 3])) <= 80
+    told = " ".join(line.strip() for line in lines[first : first + 3])
+    where = "test_a test_it.py:3 calls"
+    assert f"test_a: -25 % (limit 1 %): {where} {function[8:]} 12,345 -> 1,234 times" in told
 
 
 def test_off(suite: Project) -> None:
