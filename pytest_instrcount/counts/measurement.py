@@ -71,8 +71,8 @@ class Measurement(Counted):
     inclusive: Mapping[str, int] = field(default_factory=dict)
     #: True if each counted call gave the same counts
     alike: bool = False
-    #: under each other hash seed that was measured: function of dicts and sets -> its own instructions
-    seeds: tuple[Mapping[str, int], ...] = ()
+    #: under each other hash seed that was measured: function of dicts and sets -> self count and calls
+    seeds: tuple[Mapping[str, Row], ...] = ()
 
     def __post_init__(self) -> None:
         if self.calls < 1 or self.total_ir < 0 or self.warmup < 0:

@@ -42,40 +42,50 @@ def settle_collisions(delta: Delta) -> Delta:
     """The same, where other hash seeds were measured: without the growth that they explain.
 
     Dicts and sets have not grown where what they cost before is no farther from the mean over all seeds
-    than those lie apart. Growth that may hide there is said: twice that range.
+    than those lie apart. Growth that may hide there is said: twice that range. All are costs of as many
+    calls as there are now: their number may be another where the order of a set decides.
     """
     old, new = delta.old, delta.new
     if not new.seeds:
         return delta
-    counts: list[Mapping[str, int]] = [in_tables(new.rows), *new.seeds]
-    moving = [name for name, ir in counts[0].items() if {each.get(name) for each in counts} != {ir}]
-    costs = [Fraction(sum(each.get(name, 0) for name in moving), new.calls) for each in counts]
-    apart = max(costs) - min(costs)
-    dearer = _dearer(old, new, moving)
-    before = costs[0] - sum(dearer.values(), Fraction(0))
+    now = in_tables(new.rows)
+    costs: dict[str, list[Fraction]] = {}
+    for name, row in now.items():
+        found = [_cost(each.get(name), row, new.calls) for each in (now, *new.seeds)]
+        if set(found) != {found[0]}:
+            costs[name] = found
+    dearer = _dearer(old, new, costs)
+    seeds = [sum(found, Fraction(0)) for found in zip(*costs.values())] or [Fraction(0)]
+    apart = max(seeds) - min(seeds)
+    before = seeds[0] - sum(dearer.values(), Fraction(0))
     gated = replace(delta.gated, collisions=apart)
     without = _without(gated, dearer)
-    if abs(before - sum(costs, Fraction(0)) / len(costs)) <= apart and without.new != gated.new:
+    if abs(before - sum(seeds, Fraction(0)) / len(seeds)) <= apart and without.new != gated.new:
         shown = [each for each in delta.function_deltas if each.name not in dearer]
         delta = replace(delta, function_deltas=tuple(shown))
         gated = replace(without, hidden=2 * apart)
     return replace(delta, gated=gated)
 
 
-def in_tables(rows: Mapping[str, Row]) -> dict[str, int]:
-    """The functions of dicts and sets, and their own instructions."""
-    return {name: row.ir for name, row in rows.items() if name.startswith(TABLES)}
+def in_tables(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """The functions of dicts and sets."""
+    return {name: row for name, row in rows.items() if name.startswith(TABLES)}
 
 
 def _dearer(old: Baseline, new: Measurement, names: Collection[str]) -> dict[str, Fraction]:
     """What as many calls of these functions as there are now cost more than before; per call of the test."""
-    found = {}
-    for name in names:
-        before, now = old.rows.get(name), new.rows[name]
-        if before is not None and before.calls > 0:
-            price = Fraction(before.ir, before.calls)
-            found[name] = (now.ir - price * now.calls) / new.calls
-    return found
+    return {
+        name: Fraction(new.rows[name].ir, new.calls)
+        - _cost(old.rows.get(name), new.rows[name], new.calls)
+        for name in names
+    }
+
+
+def _cost(row: Row | None, now: Row, calls: int) -> Fraction:
+    """What as many calls of a function as there are now cost then, per call of the test; as now if unknown."""
+    if row is None or row.calls <= 0:
+        return Fraction(now.ir, calls)
+    return Fraction(row.ir * now.calls, row.calls * calls)
 
 
 def _without(gated: Gated, dearer: Mapping[str, Fraction]) -> Gated:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Zygote
+from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.gate.collisions import OTHER_SEEDS, in_tables
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
@@ -51,7 +52,7 @@ def measure_seeds(
         ]
     )
     for place, each in enumerate(hanging):
-        seeds: list[Mapping[str, int]] = []
+        seeds: list[Mapping[str, Row]] = []
         for number in range(first + place, first + len(hanging) * len(OTHER_SEEDS), len(hanging)):
             answer = zygote.wait(number, heartbeat.of(each.nodeid))
             seeds += [in_tables(found.rows) for found in profiles_in(answer, valgrind, each.calls)]
