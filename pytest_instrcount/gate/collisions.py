@@ -7,13 +7,14 @@ that from growth.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from pytest_instrcount.counts.measurement import Measurement
+from pytest_instrcount.counts.noise import Noise, kind_of
 from pytest_instrcount.counts.profile import Row
-from pytest_instrcount.counts.rules import LOOKUPS, rule_of
 from pytest_instrcount.gate.compare import Delta, Gated
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
@@ -21,16 +22,20 @@ from pytest_instrcount.gate.store.baseline import Baseline
 
 #: The hash seeds beside the usual one under which a test is measured whose verdict hangs on collisions.
 OTHER_SEEDS = range(2, 9)
-#: What the standard names of the functions of dicts and sets begin with.
-TABLES = ("dictobject.c:", "setobject.c:")
+#: Functions of dicts and sets. Of a stripped interpreter those without a name may be some, too.
+_TABLES = re.compile(
+    r"(?:dictobject|setobject)\.c:.* | \?+:(?:0x|_?Py_?[Dd]ict_|_?PySet_|_?PyFrozenSet_).*",
+    re.VERBOSE,
+)
 
 
 def hangs_on_collisions(delta: Delta, limit: Limit) -> bool:
     """True if a verdict, or most of a change beyond the limit, may be a matter of which keys collide."""
-    if delta.new.seeds:
+    if delta.new.seeds or delta.new.unsteady:
         return False
     gated = delta.gated
-    without = _without(gated, _dearer(delta.old, delta.new, in_tables(delta.new.rows)))
+    dearer = _dearer(delta.old, delta.new, in_tables(delta.new.rows))
+    without = _without(gated, dearer, delta.old)
     verdict = judge_counts(gated, limit)
     if verdict is not judge_counts(without, limit):
         return True
@@ -59,7 +64,7 @@ def settle_collisions(delta: Delta) -> Delta:
     apart = max(seeds) - min(seeds)
     before = seeds[0] - sum(dearer.values(), Fraction(0))
     gated = replace(delta.gated, collisions=apart)
-    without = _without(gated, dearer)
+    without = _without(gated, dearer, old)
     if abs(before - sum(seeds, Fraction(0)) / len(seeds)) <= apart and without.new != gated.new:
         shown = [each for each in delta.function_deltas if each.name not in dearer]
         delta = replace(delta, function_deltas=tuple(shown))
@@ -69,7 +74,7 @@ def settle_collisions(delta: Delta) -> Delta:
 
 def in_tables(rows: Mapping[str, Row]) -> dict[str, Row]:
     """The functions of dicts and sets."""
-    return {name: row for name, row in rows.items() if name.startswith(TABLES)}
+    return {name: row for name, row in rows.items() if _TABLES.fullmatch(name)}
 
 
 def _dearer(old: Baseline, new: Measurement, names: Collection[str]) -> dict[str, Fraction]:
@@ -88,18 +93,22 @@ def _cost(row: Row | None, now: Row, calls: int) -> Fraction:
     return Fraction(row.ir * now.calls, row.calls * calls)
 
 
-def _without(gated: Gated, dearer: Mapping[str, Fraction]) -> Gated:
-    """The counts without that, as far as it is in the growth: of look-ups, and outside of noise."""
-    of_noise = sum((ir for name, ir in dearer.items() if rule_of(name)), Fraction(0))
-    others = sum(dearer.values(), Fraction(0)) - of_noise
-    noise = dict(gated.noise)
-    kept = _least(others, gated.new - gated.old - sum(noise.values()))
-    looked_up = _least(of_noise, noise.get(LOOKUPS, Fraction(0)))
-    if looked_up:
-        noise[LOOKUPS] -= looked_up
-    rest = gated.new - gated.old - kept - looked_up
-    rest = rest if abs(rest) > gated.floor * gated.old else Fraction(0)
-    return replace(gated, new=gated.old + rest, noise=noise)
+def _without(gated: Gated, dearer: Mapping[str, Fraction], old: Baseline) -> Gated:
+    """The counts without that, as far as it is in the growth of each kind of noise, and outside of noise."""
+    known = Noise() if old.denoised is None else old.denoised.noise
+    kinds: dict[str | None, Fraction] = {}
+    for name, ir in dearer.items():
+        kind = kind_of(name, known)
+        kinds[kind] = kinds.get(kind, Fraction(0)) + ir
+    noise, growth = dict(gated.noise), gated.new - gated.old
+    kept = growth - sum(noise.values())
+    for kind, ir in kinds.items():
+        taken = _least(ir, kept if kind is None else noise.get(kind, Fraction(0)))
+        growth -= taken
+        if kind is not None and taken:
+            noise[kind] -= taken
+    growth = growth if abs(growth) > gated.floor * gated.old else Fraction(0)
+    return replace(gated, new=gated.old + growth, noise=noise)
 
 
 def _least(one: Fraction, other: Fraction) -> Fraction:

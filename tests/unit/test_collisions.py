@@ -133,3 +133,20 @@ def test_calls_that_depend_on_the_seed_hide_no_growth() -> None:
     rows = [in_tables(new.rows) | {LOOKUP: Row(121 * n, n)} for n in (50, 100, 150)]
     gated = delta(OLD, replace(new, seeds=tuple(rows))).gated
     assert gated.new - gated.old == 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("dictobject.c:insertdict", True),
+        ("setobject.c:set_lookkey [libpython3]", True),
+        ("???:_Py_dict_lookup [python3.15]", True),
+        ("???:_PySet_Contains [python3.15]", True),
+        ("???:0x6af7d0 [python3.15]", True),
+        ("???:_PyEval_EvalFrameDefault [python3.15]", False),
+        ("???:PyList_Append [python3.15]", False),
+        ("listobject.c:list_sort", False),
+    ],
+)
+def test_functions_of_dicts_and_sets(name: str, *, is_one: bool) -> None:
+    assert bool(in_tables({name: Row(1, 1)})) is is_one
