@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -83,6 +83,10 @@ def compare_paths(
     Raises InstrcountError "compare-mixed", "compare-nothing", and as `read_folder` or `load_report`.
     """
     if os.path.isdir(old) is not os.path.isdir(new):
+        for path in (old, new):
+            if not os.path.exists(path):
+                why = f"{shown_path(path)} does not exist"
+                raise InstrcountError("compare-nothing", why, f"ls {shown_path(path.parent)}")
         raise InstrcountError(
             "compare-mixed",
             f"{shown_path(old)} and {shown_path(new)} are not of one kind",
@@ -103,18 +107,21 @@ def compare_paths(
 
 def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
     results = sorted(compared.results, key=_worst_first)
+    texts = [
+        render_failure(each, "", width) for each in results if each.verdict is Verdict.regressed
+    ]
+    calls = [each for each in compared.traces if each.verdict is Verdict.regressed]
     lines = []
-    regressed = [each for each in results if each.verdict is Verdict.regressed]
-    for result in regressed[:MOST_TOLD] if verbosity >= 0 else ():
-        lines += [*render_failure(result, "", width), ""]
-    if len(regressed) > MOST_TOLD and verbosity >= 0:
-        lines += [f"and {len(regressed) - MOST_TOLD} more", ""]
-    for calls in compared.traces if verbosity >= 0 else ():
-        if calls.verdict is Verdict.regressed:
-            lines += [*render_calls_failure(calls, ""), ""]
+    if verbosity >= 0:
+        lines = _first(texts) + _first([render_calls_failure(each, "") for each in calls])
     summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
     exceeded = map(printable, compared.exceeded)
     return [*lines, *exceeded, *render_summary(summary, verbosity, width)]
+
+
+def _first(texts: Sequence[Sequence[str]]) -> list[str]:
+    more = [f"and {len(texts) - MOST_TOLD} more", ""] if len(texts) > MOST_TOLD else []
+    return [*(line for text in texts[:MOST_TOLD] for line in (*text, "")), *more]
 
 
 def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:

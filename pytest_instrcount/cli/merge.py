@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
@@ -102,13 +103,18 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
     failures = [*missing_shards([each for _, each in reports]), *failures_in(report, policy)]
     lines = [
         f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",
-        "instrcount: "
-        + (count_verdicts(Verdict(each["verdict"]) for each in report["tests"]) or "no test"),
+        f"instrcount: {_counted(report['tests']) or 'no test'}",
     ]
+    if report.get("traces"):
+        lines.append(f"instrcount, calls: {_counted(report['traces'])}")
     lines += [f"  {printable(each)}" for each in failures[:_MOST_LINES]]
     if len(failures) > _MOST_LINES:
         lines.append(f"  and {len(failures) - _MOST_LINES} more")
     return lines, 1 if failures else 0
+
+
+def _counted(records: Iterable[Mapping[str, Any]]) -> str:
+    return count_verdicts(Verdict(each["verdict"]) for each in records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _not_one(folder: Path, wanted: str, found: set[str], ids: set[str]) -> Instr
         return InstrcountError(
             "test-unknown",
             f"{shown_path(folder)} has no baseline of {printable(wanted)}, but {shown}",
-            "pytest --collect-only -q -m instrcount    # which tests there are",
+            'pytest --collect-only -q -m "instrcount or trace_profile"    # which tests there are',
         )
     return InstrcountError(
         "test-ambiguous",
@@ -119,33 +119,35 @@ def show_history(folder: Path, wanted: str) -> list[str]:
     Raises InstrcountError "no-history" without git, a repository, or a commit of it.
     """
     lines: list[str] = []
-    files = [file for file in find_stored(folder, wanted) if isinstance(file.content, Baseline)]
-    for file in files:
-        assert isinstance(file.content, Baseline)
-        store = Store(folder, file.place[0])
-        past = read_past([*map(store.path, file.content.formerly), file.path])
+    for file in find_stored(folder, wanted):
+        formerly = file.content.formerly if isinstance(file.content, Baseline) else ()
+        past = read_past([*map(Store(folder, file.place[0]).path, formerly), file.path])
         lines += ["", f"{file.place[0]}:"] if lines else [f"{file.place[0]}:"]
-        names = ", formerly ".join([file.nodeid, *reversed(file.content.formerly)])
+        names = ", formerly ".join([file.nodeid, *reversed(formerly)])
         lines += [printable(names), *_history(past, file)]
     return lines
 
 
 def _history(past: Past, file: StoredFile) -> list[str]:
-    assert isinstance(file.content, Baseline)
-    now = file.content.compared_ir
+    content = file.content
+    assert isinstance(content, Baseline | CallTable)
+    is_traced = isinstance(content, CallTable)
+    now = content.total if isinstance(content, CallTable) else content.compared_ir
     rows: list[tuple[str, str, int, str]] = [
         (each.commit[:12], each.date[:10], each.ir, each.reason or f"({each.subject})")
         for each in past.points
     ]
     if past.changed:
-        rows.append(("(not committed)", "", now, file.content.reason_for(now)))
+        reason = "" if isinstance(content, CallTable) else content.reason_for(now)
+        rows.append(("(not committed)", "", now, reason))
     lines = []
     before: int | None = None
     for commit, date, ir, reason in rows:
         delta = "" if not before else percent(Fraction(ir, before) - 1)
         lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {reason}".rstrip())
         before = ir
-    unit = f"{file.content.environment.get(UNIT_FACT, f'mean {IR}')} a call"
+    unit = f"{content.environment.get(UNIT_FACT, f'mean {IR}')} a call"
+    unit = "calls" if is_traced else unit
     said = [f"  {'commit':<15} {'date':<10} {unit:>15}  {'delta':>8}  reason"]
     said += [printable(line) for line in reversed(lines)]
     if past.shallow:

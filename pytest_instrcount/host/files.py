@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 #: A link that leads there is to what a process has open, under a name that need not be a file's.
 _OPEN_FILES = ("/proc/", "/dev/fd/")
+#: Of this process.
+_OWN = re.compile(r"/(?:proc/self|dev)/fd/([0-9]+)")
 
 
 def files_below(
@@ -89,20 +93,20 @@ def replaceable(path: Path) -> Path | None:
     Raises OSError where links lead in a circle.
     """
     with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.stat().st_mode) or _is_open_file(path):
+        if not stat.S_ISREG(path.stat().st_mode) or _open_file(path):
             return None
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
-def _is_open_file(path: Path) -> bool:
-    """True if links lead to a descriptor: what it stands for is not to be replaced by another file."""
+def _open_file(path: Path) -> Path | None:
+    """The descriptor that links lead to: what it stands for is not to be replaced by another file."""
     for _ in range(40):  # as many as the kernel follows
         if str(path).startswith(_OPEN_FILES):
-            return True
+            return path
         if not path.is_symlink():
-            return False
+            return None
         path = Path(os.path.abspath(path.parent / path.readlink()))
-    return False
+    return None
 
 
 @contextlib.contextmanager
@@ -117,7 +121,14 @@ def appending(path: Path) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def _open_as_it_is(path: Path) -> BinaryIO:
-    """Open what is no plain file. To a pipe without a reader this would wait without end."""
+    """Open what is no plain file. To a pipe without a reader this would wait without end.
+
+    What this process has open (``/dev/stdout``) is written to where it stands: the next to write goes on there.
+    """
+    own = _OWN.fullmatch(str(_open_file(path)))
+    if own is not None:
+        sys.stdout.flush()
+        return open(os.dup(int(own[1])), "wb")
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return open(descriptor, "wb")

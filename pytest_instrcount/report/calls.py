@@ -117,8 +117,10 @@ def _why(result: CallsResult, width: int) -> list[str]:
     varying = map(edge_name, result.varying[:_MOST_CHANGES])
     lines += [cut_right(f"{name} varies", width) for name in varying]
     if result.varying:
-        ignore = f"ignore=[{json.dumps(result.varying[0][1])}]"
-        lines.append(f"fix: call it equally often, or @pytest.mark.trace_profile({ignore})")
+        callees = dict.fromkeys(callee for _, callee in result.varying)
+        named = f"ignore={json.dumps([*callees][:_MOST_CHANGES])}"
+        lines.append("fix: call them equally often, or add to what its marker ignores:")
+        lines.append(f"@pytest.mark.trace_profile({named})")
     return lines + _changed_lines(result, width)
 
 

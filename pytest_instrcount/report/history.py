@@ -17,7 +17,8 @@ from typing import IO, TypedDict, TypeVar
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE
-from pytest_instrcount.gate.store.names import shown_path
+from pytest_instrcount.gate.store.calls import CallTable, parse_calls
+from pytest_instrcount.gate.store.names import CALLS_SUFFIX, shown_path
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.host.git import git_command, git_environment, run_git, why_silent, work_tree
@@ -258,8 +259,20 @@ def _step(tree: Path, name: str, commit: str, date: str, subject: str) -> Step |
         text = run_git(tree, "cat-file", "blob", f"{commit}:{name}")
     except subprocess.SubprocessError:
         return None
-    found = _summary_in(text) if len(text) <= LARGEST_FILE else None
+    if len(text) > LARGEST_FILE:
+        return None
+    if name.endswith(CALLS_SUFFIX):
+        table = _table_in(text)
+        return None if table is None else Step(commit.strip(), date, subject, table.total, "")
+    found = _summary_in(text)
     if found is None:
         return None
     ir = found.compared_ir
     return Step(commit.strip(), date, subject, ir, found.reason_for(ir))
+
+
+def _table_in(text: bytes) -> CallTable | None:
+    try:
+        return parse_calls(text.decode(), Path())
+    except (InstrcountError, ValueError):
+        return None

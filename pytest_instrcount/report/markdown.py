@@ -12,10 +12,10 @@ from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
-from pytest_instrcount.report.calls import render_calls
+from pytest_instrcount.report.calls import render_calls, render_calls_failure
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.summary import render_totals, run_notes
-from pytest_instrcount.report.words import count, detects, percent, short_name
+from pytest_instrcount.report.words import count, count_verdicts, detects, percent, short_name
 
 #: Bytes of a comment on GitHub, less some for what others put around it.
 LARGEST = 65_000
@@ -76,16 +76,14 @@ def escape(text: str) -> str:
 
 def _parts(summary: RunSummary) -> Iterator[str]:
     """Pieces that can be left out one by one, the most important first."""
-    totals = escape(render_totals(summary))
-    broken = [budget for budget in summary.budgets if not budget.kept]
-    over = f"; {several(len(broken), 'budget')} not kept" if broken else ""
-    yield f"### {totals}{over}\n"
+    yield f"### {escape(_totals(summary))}\n"
     results = [each for each in summary.results if each.verdict is not Verdict.unchanged]
     results.sort(key=_worst_first)
     yield from _table(results)
-    for budget in broken:
-        lines = render_budget_failure(budget)
-        yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
+    for budget in summary.budgets:
+        if not budget.kept:
+            lines = render_budget_failure(budget)
+            yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
     if summary.can_accept:
         yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
     if notes := run_notes(summary):
@@ -95,12 +93,29 @@ def _parts(summary: RunSummary) -> Iterator[str]:
             (f"{short_name(each.nodeid)}: {each.verdict}", _details(each))
             for each in results[:_MOST_ROWS]
         ),
+        *_failing_calls(summary),
         ("calls", render_calls(summary.traces, 0, 100)),
         ("budgets", render_budgets(summary.budgets, 1, 100)),
         ("environment", [*map(": ".join, sorted(summary.environment.items()))]),
     ):
         if lines:
             yield _folded(title, lines)
+
+
+def _failing_calls(summary: RunSummary) -> list[tuple[str, list[str]]]:
+    failing = [each for each in summary.traces if each.verdict is not Verdict.unchanged]
+    return [
+        (f"{short_name(each.nodeid)}, calls: {each.verdict}", render_calls_failure(each, "", 100))
+        for each in failing[:_MOST_ROWS]
+    ]
+
+
+def _totals(summary: RunSummary) -> str:
+    calls = count_verdicts(each.verdict for each in summary.traces)
+    totals = render_totals(summary) if summary.results or not calls else "instrcount"
+    broken = [budget for budget in summary.budgets if not budget.kept]
+    over = f"; {several(len(broken), 'budget')} not kept" if broken else ""
+    return f"{totals}{f'; calls: {calls}' if calls else ''}{over}"
 
 
 def _table(results: Sequence[TestResult]) -> Iterator[str]:

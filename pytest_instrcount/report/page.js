@@ -79,7 +79,8 @@ function drawOverview() {
     RUN.notes.length ? h("ul", { class: "notes" }, RUN.notes.map((note) => h("li", {}, shown(note)))) : null,
     command("To accept", RUN.accept),
     causes(rows),
-    tests.element,
+    RUN.tests.length || !RUN.calls.length ? tests.element : null,
+    calls(),
     budgets(),
     environment(),
   ]);
@@ -135,6 +136,24 @@ function budgets() {
       { title: "allowed", cell: (row) => shown(row.allowed), value: (row) => row.allowed, number: true },
     ],
   }).element];
+}
+
+// How often traced tests call what; those that failed come first, with the text of the failure.
+function calls() {
+  if (!RUN.calls.length) return null;
+  const name = (row) => h("span", { class: "name" }, shown(row.nodeid));
+  return [h("h2", {}, "Calls"), new Table({
+    label: "Calls", noun: "traced test", sorted: [1, "ascending"], rows: RUN.calls,
+    text: (row) => `${row.nodeid} ${shown(row.nodeid)} ${row.verdict}`,
+    columns: [
+      { title: "test", value: (row) => row.nodeid, cell: name },
+      { title: "verdict", value: ({ verdict }) => Number(verdict === "unchanged"), cell: (row) => badge(row.verdict) },
+      { title: "before", value: (row) => row.before, cell: (row) => count(row.before), number: true },
+      { title: "now", value: (row) => row.now, cell: (row) => count(row.now), number: true },
+      { title: "limit", value: (row) => row.limit, cell: (row) => shown(row.limit), number: true, wide: true },
+    ],
+  }).element, ...RUN.calls.filter(({ why }) => why).slice(0, MOST_CAUSES).map((row) =>
+    h("pre", { class: "why", tabindex: "0" }, row.why.split("\n").map(shown).join("\n")))];
 }
 
 function budgetsOf({ nodeid }) {

@@ -41,7 +41,8 @@ def render_page(data: Mapping[str, object]) -> str:
     and texts may be None.
 
     What may be left out: "notes" of the run, "accept" (the command), and its "budgets" (nodeid, budget,
-    verdict, now, allowed and why it is not kept: texts); of a test "raw" (baseline and now, where others
+    verdict, now, allowed and why it is not kept: texts), its "calls" (of traced tests: nodeid, verdict, limit,
+    why, texts, and numbers before and now); of a test "raw" (baseline and now, where others
     are compared), "work" (kind, before, now), "layouts" (their number), "cause" (function, what it did,
     the same without numbers), "why" (the text of the failure, by lines), "reason" (why there is no
     count), "functions_left" (how many are not listed; in "python", too), "no_python" (why that is None),
@@ -55,7 +56,7 @@ def render_page(data: Mapping[str, object]) -> str:
     """
     tests = cast("Sequence[_Record]", data["tests"])
     run = {name: data[name] for name in ("title", "created", "environment")}
-    for name, none in (("notes", []), ("budgets", []), ("accept", "")):
+    for name, none in (("notes", []), ("budgets", []), ("calls", []), ("accept", "")):
         run[name] = data.get(name) or none
     run["tests"] = [{name: test.get(name) for name in _ROW} for test in tests]
     # tests share commits: each is there once

@@ -8,12 +8,14 @@ from fractions import Fraction
 from pytest_instrcount.counts.python.blame import PythonDelta
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
+from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.compare import FunctionDelta
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import measure
 from pytest_instrcount.report.budgets import budget_cells, budget_word, render_budget_failure
 from pytest_instrcount.report.c_functions import change_by_c
+from pytest_instrcount.report.calls import calls_limit, render_calls_failure
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.history import Point
 from pytest_instrcount.report.main_cause import main_cause
@@ -52,6 +54,7 @@ def page_data(
         "notes": list(run_notes(summary)),
         "accept": summary.update_command if summary.can_accept else "",
         "budgets": [_budget(each) for each in summary.budgets],
+        "calls": [_calls(each) for each in summary.traces],
         "tests": [
             {
                 **_test(result),
@@ -81,6 +84,18 @@ def _budget(result: BudgetResult) -> _Record:
         "now": now,
         "allowed": allowed,
         "why": "" if result.kept else "\n".join(render_budget_failure(result)),
+    }
+
+
+def _calls(result: CallsResult) -> _Record:
+    unchanged = result.verdict is Verdict.unchanged
+    return {
+        "nodeid": result.nodeid,
+        "verdict": result.verdict.value,
+        "before": result.baseline_calls,
+        "now": result.calls,
+        "limit": calls_limit(result.limit),
+        "why": "" if unchanged else "\n".join(render_calls_failure(result, "", _WIDTH)),
     }
 
 

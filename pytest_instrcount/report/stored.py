@@ -142,7 +142,10 @@ def render_table_of_calls(table: CallTable, width: int = 80) -> list[str]:
     most = sorted(table.edges.items(), key=lambda each: (*(-n for n in each[1]), each[0]))
     for edge, (calls, resumes) in most[:MOST_BRANCHES]:
         resumed = f" (resumed {resumes:,})" if resumes else ""
-        lines.append(cut_right(f"  {calls:>9,}  {edge_name(edge)}{resumed}", width))
+        name = edge_name(edge)
+        if len(name) > (room := width - 13 - len(resumed)):  # both ends of it are to be told apart
+            name = edge_name((cut_left(edge[0], room // 2 - 2), cut_left(edge[1], room // 2 - 2)))
+        lines.append(cut_right(f"  {calls:>9,}  {name}{resumed}", width))
     if len(most) > MOST_BRANCHES:
         lines.append(f"  and {len(most) - MOST_BRANCHES} more")
     return lines

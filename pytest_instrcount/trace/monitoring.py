@@ -92,7 +92,7 @@ class Monitoring(Recorder):
 
     def _before_new_thread(self) -> None:
         """From here on callbacks ask which thread runs; an ident may be used again from here on."""
-        alive = sys._current_frames()
+        alive = set(sys._current_frames())  # the frames would keep all callers' objects alive
         for ident in [each for each in self._lanes if each not in alive]:
             del self._lanes[ident]
         if not self._asking:

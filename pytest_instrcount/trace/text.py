@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.trace.contexts import ContextTree
 
 _HEADING = "in other threads and greenlets:"
@@ -95,6 +96,7 @@ def _lines(
         if not node.started_before:
             resumed = f" (resumed {node.resumes})" if node.resumes else ""
             times = "" if total is None else _times(node.ns, total)
-            yield _fitted(times, depth, node.title, f"  {node.calls}{resumed}", width)
+            title = escape_unprintable(node.title)
+            yield _fitted(times, depth, title, f"  {node.calls}{resumed}", width)
             depth += 1
         pending.extend((child, depth) for child in reversed(node.children))

@@ -220,6 +220,8 @@ def test_nothing_to_compare(suite: Project, capsys: Captured) -> None:
     assert slug_of(said(capsys, "compare", folder, str(file), code=2)) == "compare-mixed"
     assert slug_of(said(capsys, "compare", str(file), str(file), code=2)) == "report-damaged"
     assert slug_of(said(capsys, "compare", "no", "no", code=2)) == "report-unreadable"
+    lines = said(capsys, "compare", folder, "no", code=2)
+    assert lines[0] == "instrcount: no does not exist [compare-nothing]"
 
 
 # --- show ---------------------------------------------------------------------------------------
@@ -387,6 +389,23 @@ def test_history(committed: Project, capsys: Captured) -> None:
         [second, day, "11,000", "+10 %", "more work"],
         [first, day, "10,000", "(the first)"],
     ]
+
+
+def test_history_of_a_traced_test(project: Project, capsys: Captured) -> None:
+    """The sum of its calls."""
+    project.write("import pytest\n@pytest.mark.trace_profile\ndef test_a(): pass\n")
+    project.valgrind.traced["test_a"] = {"test_it:f": 3}
+    project.update()
+    git(project.path, "init", "-q")
+    git(project.path, "add", ".")
+    git(project.path, "commit", "-q", "-m", "the first")
+    project.valgrind.traced["test_a"] = {"test_it:f": 6}
+    project.update()
+    rows = [re.split(r"\s{2,}", line.strip()) for line in said(capsys, "history", "test_a")[2:]]
+    assert rows[0] == ["commit", "date", "calls", "delta", "reason"]
+    assert rows[1][0] == "(not committed)"
+    assert rows[1][2] == "+100 %"
+    assert rows[2][-1] == "(the first)"
 
 
 def test_history_of_a_renamed_test(project: Project, capsys: Captured) -> None:

@@ -195,6 +195,7 @@ def test_reports(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         f"2 reports of 3 tests are in {out}",
         "instrcount: 2 unchanged, 1 regressed",
+        "instrcount, calls: 1 unchanged",
         "  regressed test_it.py::test_b",
     ]
 

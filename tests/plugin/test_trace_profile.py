@@ -714,16 +714,32 @@ def test_memory(project: Project) -> None:
     result.stdout.fnmatch_lines(["test_a: load: 1,900 -> 2,000 bytes (+5.3 %, limit +1 %)"])
 
 
+def test_reports_show_what_fails(traced: Project) -> None:
+    """Its text, and in the first line that there are such tests."""
+    traced.update()
+    traced.valgrind.traced["test_a"] = {"test_it:f": 30}
+    reports = {kind: traced.outside / f"report.{kind}" for kind in ("markdown", "html")}
+    result = traced.measure(*(f"--instrcount-report={k}:{path}" for k, path in reports.items()))
+    result.assert_outcomes(passed=1, failed=1)
+    text = reports["markdown"].read_text()
+    assert text.startswith("### instrcount; calls: 1 regressed\n")
+    for each in (text, reports["html"].read_text()):
+        assert "30 calls (" in each
+
+
 def test_not_deterministic(traced: Project) -> None:
     """Two repetitions that differ are a verdict of their own, with the functions that vary."""
-    traced.valgrind.traced["test_a"] = {"test_it:f": 3}, {"test_it:f": 4}
+    calls = {"test_it:f": 3, "test_it:g": 3}
+    traced.valgrind.traced["test_a"] = calls, dict.fromkeys(calls, 4)
     result = traced.measure()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
         [
             "test_a: traced twice, and the calls differ [[]nondeterministic]",
             "  test_it:f varies",
-            '  fix: call it equally often, or @pytest.mark.trace_profile(ignore=[[]"test_it:f"[]])',
+            "  test_it:g varies",
+            "  fix: call them equally often, or add to what its marker ignores:",
+            '  @pytest.mark.trace_profile(ignore=[[]"test_it:f", "test_it:g"[]])',
         ]
     )
 

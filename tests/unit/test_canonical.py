@@ -53,6 +53,9 @@ def test_other_options_come_in() -> None:
 def test_this_plugins_options_stay_outside() -> None:
     """Inside, they have their defaults."""
     assert not [name for name in inside({"instrcount": True}) if name.startswith("instrcount")]
+    backend = "instrcount_trace_backend"
+    assert backend not in inside({backend: None})
+    assert inside({backend: "setprofile"})[backend] == "setprofile"
 
 
 def test_what_cannot_be_pickled_stays_outside() -> None:

@@ -95,10 +95,11 @@ def test_standard_output(tmp_path: Path, name: str) -> None:
     command = [sys.executable, "-c", code]
     piped = subprocess.run(command, capture_output=True, check=True).stdout
     assert piped == b"before\ndata\nafter\n"
-    log = tmp_path / "log"
-    with log.open("ab") as file:
-        subprocess.run(command, stdout=file, check=True)
-    assert log.read_bytes() == piped
+    for mode in ("ab", "wb"):
+        log = tmp_path / "log"
+        with log.open(mode) as file:
+            subprocess.run(command, stdout=file, check=True)
+        assert log.read_bytes() == piped
     assert Path("/dev/stdout").is_symlink()
 
 

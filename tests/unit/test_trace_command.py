@@ -378,6 +378,9 @@ def test_filters(tmp_path: Path) -> None:
     said, _ = run(tmp_path, "--ignore=__main__:middle", "--export=collapsed:c", "script.py")
     assert "    __main__.inner  1" in lines(said)
     assert "middle" not in said + (tmp_path / "c").read_text()
+    write(tmp_path, "len('')", "other.py")
+    said, error = run(tmp_path, "--include=nothing", "--export=json:d", "other.py", code=2)
+    assert "# without --include, --ignore, --least and --depth" in said + error
     said, _ = run(tmp_path, "--include=*.inner", "--include=*.middle", "script.py")
     assert lines(said) == ["__main__.middle  1", "  __main__.inner  1"]
     said, _ = run(tmp_path, "--depth=2", "--include=__main__:*", "script.py")
@@ -469,3 +472,12 @@ def test_of_too_many_calls_the_sums_are_shown() -> None:
     assert first.startswith("2,001 calls in ")
     assert first.split()[3] == second.split()[0]
     assert "  100.0 %" in second
+
+
+def test_names_stay_in_their_line(tmp_path: Path) -> None:
+    """A name is what a program makes it."""
+    name = "a\\n   99.999 ms  100.0 %  forged  1\\nb"
+    write(tmp_path, f"exec(compile('def f(): pass\\nf()', '{name}', 'exec'), {{}})")
+    said, _ = run(tmp_path, "--all", "script.py")
+    assert "forged" in said
+    assert not any(line.strip().startswith("99.999") for line in said.splitlines())

@@ -284,6 +284,29 @@ def test_objects_are_not_kept_alive(choose: Callable[[str], None]) -> None:
     assert tracer.tree.calls("builtins.list.append") == 1
 
 
+@pytest.mark.parametrize("core", ["python", pytest.param("c", marks=native)])
+def test_a_thread_keeps_nothing_alive(core: str, choose: Callable[[str], None]) -> None:
+    """Of what the function has that starts it, nor of its callers."""
+    choose(core)
+
+    class Mine(list):  # type: ignore[type-arg]
+        pass
+
+    def work() -> weakref.ref[Mine]:
+        one = Mine()
+        thread = threading.Thread(target=leaf)
+        thread.start()
+        thread.join()
+        return weakref.ref(one)
+
+    gc.disable()
+    try:
+        with Tracer(TraceOptions()):
+            assert work()() is None
+    finally:
+        gc.enable()
+
+
 @native
 def test_threads_that_end_in_the_middle(choose: Callable[[str], None]) -> None:
     """What they recorded outlives them; a thread of the next trace is not taken for one of them."""

@@ -95,6 +95,14 @@ _FIXED_INI = {
 #: There only sometimes (with ``-q``, in a worker of pytest-xdist); or not to be there before the
 #: arguments are parsed, of which argparse warns.
 _LEFT_OUT = ("quiet", "loadgroup", "file_or_dir")
+#: Of this plugin's own, given on the command line.
+_KEPT = ("instrcount_trace_backend",)
+
+
+def _goes_in(name: str, value: object) -> bool:
+    if name.startswith("instrcount"):
+        return name in _KEPT and value is not None
+    return name not in _LEFT_OUT
 
 
 def canonical_options(
@@ -113,7 +121,7 @@ def canonical_options(
     made = {
         name: FIXED_OPTIONS.get(name, value)
         for name, value in option.items()
-        if not name.startswith("instrcount") and name not in _LEFT_OUT
+        if _goes_in(name, value)
     }
     made["plugins"] = []
     made["rootdir"] = str(rootdir)

@@ -115,7 +115,7 @@ class Tabled:
     def table(
         self,
         sort_by: str | None = None,
-        row_limit: int = 100,
+        row_limit: int | None = 100,
         max_src_column_width: int = 75,
         max_name_column_width: int = 55,
         max_shapes_column_width: int = 80,
@@ -127,12 +127,12 @@ class Tabled:
 
         ``sort_by`` is one of "cpu_time_total", "self_cpu_time_total", "cpu_time", "count",
         "cpu_memory_usage" and "self_cpu_memory_usage", largest first; None is the order of start.
-        ``row_limit=-1`` shows all; ``time_unit`` is "s", "ms" or "us". Raises InstrcountError (slug
+        ``row_limit`` of -1 or None shows all; ``time_unit`` is "s", "ms" or "us". Raises InstrcountError (slug
         "profile-table") for other values.
         """
         rows, recorded, self_total_ns = self._tabled()
         layout = Layout(
-            sort_by, row_limit, max_name_column_width, max_src_column_width,
+            sort_by, -1 if row_limit is None else row_limit, max_name_column_width, max_src_column_width,
             max_shapes_column_width, header, top_level_events_only, time_unit,
         )  # fmt: skip
         return render_table(rows, layout, recorded, self_total_ns)
