@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import importlib
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -247,6 +249,33 @@ def leave_readline_out() -> None:
         sys.modules["readline"] = None  # pdb imports what completes names, which does without
         importlib.import_module("pdb")
         del sys.modules["readline"]
+
+
+def explain_assertions(config: pytest.Config, verbose: int) -> None:
+    """Have assertions of this test explained as with ``-v``, which fixtures and bodies see nothing of.
+
+    Not in a fork, which counts.
+    """
+    util: Any = importlib.import_module("_pytest.assertion.util")
+    compare, option, pid = util._reprcompare, config.option, os.getpid()
+
+    def at_length(explain: Callable[..., Any], *args: Any) -> Any:
+        before, option.verbose = option.verbose, verbose if os.getpid() == pid else 0
+        try:
+            return explain(*args)
+        finally:
+            option.verbose = before
+
+    class Shown:
+        def get_verbosity(self, *args: str) -> int:
+            return int(at_length(config.get_verbosity, *args))
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(config, name)
+
+    util._config = Shown()
+    if compare is not None:  # None where assertions are plain
+        util._reprcompare = partial(at_length, compare)
 
 
 def note_failed_subtest(item: pytest.Item, report: Any) -> None:

@@ -25,9 +25,14 @@ SUITE = """
     os.register_at_fork(after_in_parent=after_fork)  # the first fork leaves another heap
     DOCUMENT = json.dumps({str(n): [n] * 3 for n in range(40)})
 
+    @pytest.fixture(scope="session")
+    def more(request):
+        return 100 * request.config.option.verbose
+
     @pytest.fixture
-    def numbers():
-        return [(n * 7919) % 1009 for n in range(200)]
+    def numbers(request, more):
+        verbose = request.config.get_verbosity()
+        return [(n * 7919) % 1009 for n in range(200 + 10 * verbose + more)]
 
     @pytest.mark.instrcount
     def test_marker():

@@ -183,7 +183,7 @@ class TestChild:
                 self._trace(item, repeater)
             else:
                 self._count(repeater)
-        with self._presented():
+        with self._showing_fixtures():
             self._finish(item)
         return True
 
@@ -191,7 +191,8 @@ class TestChild:
         """The test, once; True if it has passed."""
         announce(item)
         order = self._order
-        with self._presented():
+        compat.explain_assertions(self._config, order["verbose"])
+        with self._showing_fixtures():
             passed = self._phase(item, "setup")
             if passed:
                 self._show_test(item)
@@ -280,13 +281,12 @@ class TestChild:
     # no choice of presentation changes a count.
 
     @contextmanager
-    def _presented(self) -> Iterator[None]:
-        """Verbosity as outside; fixtures are always shown, and outside it is decided who sees it."""
+    def _showing_fixtures(self) -> Iterator[None]:
+        """Fixtures are always shown, and outside it is decided who sees it."""
         option = self._config.option
-        before = getattr(option, "verbose", 0), getattr(option, "setupshow", False)
-        option.verbose, option.setupshow = self._order["verbose"], True
+        before, option.setupshow = getattr(option, "setupshow", False), True
         yield
-        option.verbose, option.setupshow = before
+        option.setupshow = before
 
     def _present_failure(self) -> None:
         ask: AskPresentation = {"kind": "presentation"}
