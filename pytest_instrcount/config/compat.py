@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TextIO
 from unittest import TestCase
 
 import pytest
@@ -266,16 +266,16 @@ def explain_assertions(config: pytest.Config, verbose: int) -> None:
         finally:
             option.verbose = before
 
-    class Shown:
-        def get_verbosity(self, *args: str) -> int:
-            return int(at_length(config.get_verbosity, *args))
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(config, name)
-
-    util._config = Shown()
+    util._config = copy.copy(config)
+    util._config.get_verbosity = partial(at_length, config.get_verbosity)
     if compare is not None:  # None where assertions are plain
         util._reprcompare = partial(at_length, compare)
+
+
+def make_reporter(config: pytest.Config, sink: TextIO) -> pytest.TerminalReporter:
+    """A reporter of pytest's own that writes to ``sink``; before 8.4 its class is not public."""
+    terminal: Any = importlib.import_module("_pytest.terminal")
+    return terminal.TerminalReporter(config, sink)  # type: ignore[no-any-return]
 
 
 def note_failed_subtest(item: pytest.Item, report: Any) -> None:

@@ -135,7 +135,7 @@ def silence_reporter(config: pytest.Config, sink: io.StringIO) -> None:
     """Have the terminal reporter write nothing but what it is asked to write, and that to ``sink``."""
     reporter = config.pluginmanager.unregister(name="terminalreporter")
     if reporter is not None:
-        quiet = QuietReporter(pytest.TerminalReporter(config, sink))
+        quiet = QuietReporter(compat.make_reporter(config, sink))
         config.pluginmanager.register(quiet, "terminalreporter")
 
 
