@@ -17,7 +17,7 @@ from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.causes import uncompared_lines
 from pytest_instrcount.report.detection_limit import blind_limits, unsteady_tests
 from pytest_instrcount.report.failure import accept_line, what_happened
-from pytest_instrcount.report.moves import moved_together, other_environments
+from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import (
     count,
@@ -115,6 +115,8 @@ def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
             what = what_happened(result).removesuffix(" [improved]")
             lines += wrapped(f"{short_name(result.nodeid)}: {what}", width)
             lines += [cut_right(f"  {line}", width) for line in blame]
+            for line in changed_packages(result.packages_changed):
+                lines += wrapped(line, width, first="  ", indent="    ")
     return lines
 
 

@@ -298,6 +298,10 @@ def test_packages_explain_a_delta(suite: Project) -> None:
     result = suite.measure()
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines([f"*packages changed: pytest 7 -> {pytest.__version__}"])
+    suite.valgrind.costs["test_a"] = 5_000
+    result = suite.measure()
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines([f"  packages changed: pytest 7 -> {pytest.__version__}"])
 
 
 # --- the baseline's repetition ------------------------------------------------------------------
