@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pytest_instrcount.callgrind.orders import Order
-from pytest_instrcount.callgrind.zygote import Zygote
+from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.gate.collisions import OTHER_SEEDS, in_tables
 from pytest_instrcount.gate.limit import Limit
@@ -26,18 +26,13 @@ def measure_seeds(
     limits_of: Callable[[str], tuple[Limit, Limit | None]],
     say: Callable[[str], None],
 ) -> None:
-    """Rule anew on the tests whose verdict hangs on that. Raises ZygoteFailed."""
+    """Rule anew on the tests whose verdict hangs on that, if pytest starts under other seeds."""
     hanging = findings.rulings.colliding()
     if not hanging:
         return
-    say(
-        f"instrcount: measuring {several(len(hanging), 'test')} under {len(OTHER_SEEDS)} other hash seeds"
-    )
-    count("asked", "hash seeds", len(hanging) * len(OTHER_SEEDS))
-    valgrind, heartbeat = (
-        findings.rulings.environment["valgrind"],
-        Heartbeat(say, total=len(hanging)),
-    )
+    seeds = len(OTHER_SEEDS)
+    say(f"instrcount: measuring {several(len(hanging), 'test')} under {seeds} other hash seeds")
+    count("asked", "hash seeds", len(hanging) * seeds)
     first = zygote.ask(
         [
             replace(
@@ -51,17 +46,21 @@ def measure_seeds(
             for each in hanging
         ]
     )
+    valgrind, heartbeat = findings.rulings.environment["valgrind"], Heartbeat(say, "", len(hanging))
     for place, each in enumerate(hanging):
-        seeds: list[Mapping[str, Row]] = []
-        for number in range(first + place, first + len(hanging) * len(OTHER_SEEDS), len(hanging)):
-            answer = zygote.wait(number, heartbeat.of(each.nodeid))
-            seeds += [in_tables(found.rows) for found in profiles_in(answer, valgrind, each.calls)]
-        if len(seeds) < len(OTHER_SEEDS):
-            failed = len(OTHER_SEEDS) - len(seeds)
-            findings.note(
-                f"{each.nodeid}: it failed under {failed} of {len(OTHER_SEEDS)} other hash seeds"
-            )
+        found: list[Mapping[str, Row]] = []
+        for number in range(first + place, first + len(hanging) * seeds, len(hanging)):
+            try:
+                answer = zygote.wait(number, heartbeat.of(each.nodeid))
+            except ZygoteFailed as error:
+                why = error.why.partition("\n")[0]
+                findings.note(f"no test was measured under other hash seeds: {why}")
+                return
+            found += [in_tables(one.rows) for one in profiles_in(answer, valgrind, each.calls)]
+        if len(found) < seeds:
+            failed = f"it failed under {seeds - len(found)} of {seeds} other hash seeds"
+            findings.note(f"{each.nodeid}: {failed}")
             continue
-        result = findings.rule(replace(each, seeds=tuple(seeds)), *limits_of(each.nodeid))
+        result = findings.rule(replace(each, seeds=tuple(found)), *limits_of(each.nodeid))
         if result.by_chance:
             findings.remark(each.nodeid, [_BY_CHANCE])

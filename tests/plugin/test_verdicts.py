@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_instrcount.callgrind.zygote import ZygoteFailed
 from tests.baselines import plant, read_whole
 from tests.plugin.conftest import TWO_TESTS, FakeValgrind, Project
 
@@ -804,6 +805,20 @@ def test_a_test_that_fails_under_other_hash_seeds_keeps_its_verdict(probed: Proj
     result = probed.measure()
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*test_a: it failed under 7 of 7 other hash seeds*"])
+
+
+def test_a_start_that_fails_under_another_hash_seed_ends_nothing(probed: Project) -> None:
+    """A conftest may depend on the order of a set."""
+
+    def fail(name: str) -> None:
+        if probed.valgrind.layouts[name][-1] < 0:
+            raise ZygoteFailed("zygote-failed", "pytest ended\nmore", "pytest")
+
+    probed.valgrind.while_waiting = fail
+    result = probed.measure("--instrcount-blame=off")
+    result.assert_outcomes(passed=1, failed=1)
+    told = "no test was measured under other hash seeds: pytest ended"
+    result.stdout.fnmatch_lines(["+3 % (limit 1 %): *", told])
 
 
 def test_an_update_stores_other_collisions_as_they_are(probed: Project) -> None:
