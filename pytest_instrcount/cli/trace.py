@@ -6,8 +6,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,11 +149,13 @@ def _trace(chosen: argparse.Namespace) -> Said:
         return lines, FAILED if exports is not None and exports.failed else 0
 
     argv = ["-m" if script is None else program, *chosen.arguments]
+    was_printed, restore = _print_before_it_leaves(said)
     try:
-        with _printed_before_it_leaves(said) as was_printed:
-            code = run_program(load, argv, tracer, to_the_end=chosen.children)
+        code = run_program(load, argv, tracer, to_the_end=chosen.children)
+        restore()
         lines, failed = ([], 0) if os.getpid() != pid or was_printed() else said()
     finally:  # for a child by os.fork(), too
+        restore()
         if children is not None:
             children.finish()
     return lines, code or failed
@@ -183,11 +184,13 @@ def _follow_children(
     return Children.in_main(chosen, tracer, exports)
 
 
-@contextmanager
-def _printed_before_it_leaves(said: Callable[[], Said]) -> Iterator[Callable[[], bool]]:
-    """Print what is said before the process ends at once, or becomes another program.
+def _print_before_it_leaves(
+    said: Callable[[], Said],
+) -> tuple[Callable[[], bool], Callable[[], None]]:
+    """Have what is said printed before the process ends at once, or becomes another program.
 
-    Gives a function that says whether it was.
+    Gives a function that says whether it was, and one that takes this back; no context manager, whose
+    frames would be the program's where it is forked.
     """
     pid, names, streams = os.getpid(), vars(os), (sys.stdout, sys.stderr)
     was: list[bool] = []
@@ -207,7 +210,4 @@ def _printed_before_it_leaves(said: Callable[[], Said]) -> Iterator[Callable[[],
         name: names[name] for name in ("_exit", "execv", "execve") if name in names
     }
     names.update((name, before(leave)) for name, leave in kept.items())
-    try:
-        yield lambda: bool(was)
-    finally:
-        names.update(kept)
+    return lambda: bool(was), partial(names.update, kept)

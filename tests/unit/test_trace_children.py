@@ -329,3 +329,14 @@ def test_filters_hold_for_children(tmp_path: Path) -> None:
     write(tmp_path, text)
     said, _ = run(tmp_path, "--children", "--include=two.py", "script.py")
     assert list(trees(said).values()) == [[], ["__main__.<module>  1", "  __main__.f  1"]]
+
+
+def test_own_work_is_no_call_of_a_fork(tmp_path: Path) -> None:
+    """It leaves through our frames."""
+    write(
+        tmp_path,
+        "import os, sys\ndef f(): pass\nif not os.fork():\n    f()\n    sys.exit()\nos.wait()\n",
+    )
+    said, _ = run(tmp_path, "--children", "--all", "script.py")
+    found = [tree for command, tree in trees(said).items() if command]
+    assert found == [["__main__.f  1"]]
