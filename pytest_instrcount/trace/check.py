@@ -14,7 +14,8 @@ def broken_rules(timeline: Timeline) -> str:
     ''
     """
     size = len(timeline)
-    columns = (timeline.parent, timeline.start, timeline.end, timeline.track, timeline.flags)
+    times = timeline.start, timeline.end
+    columns = (timeline.parent, *times, timeline.track, timeline.flags, timeline.label)
     if any(len(column) != size for column in columns):
         return "its columns differ in length"
     labels, tracks = len(timeline.labels), len(timeline.tracks)

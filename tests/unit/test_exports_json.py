@@ -118,6 +118,7 @@ def changed(path: str, value: object) -> bytes:
         pytest.param(changed("columns", []), id="columns list"),
         pytest.param(changed("columns", {}), id="no columns"),
         pytest.param(changed("columns.start", [1]), id="columns differ"),
+        pytest.param(changed("columns.label", [0]), id="labels are missing"),
         pytest.param(changed("columns.start.0", 1.5), id="a float"),
         pytest.param(changed("columns.start.0", None), id="a null"),
         pytest.param(changed("columns.start.0", True), id="a bool"),
