@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -45,6 +45,7 @@ _NO_MORE_CALLS = Limit(Fraction(0), None)
 
 
 Content = TypeVar("Content", Baseline, CallTable)
+Result = TypeVar("Result", bound=TestResult | CallsResult)
 
 
 #: Of these nobody can say whether they regressed.
@@ -107,21 +108,23 @@ def compare_paths(
 
 def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
     results = sorted(compared.results, key=_worst_first)
-    texts = [
-        render_failure(each, "", width) for each in results if each.verdict is Verdict.regressed
-    ]
-    calls = [each for each in compared.traces if each.verdict is Verdict.regressed]
     lines = []
     if verbosity >= 0:
-        lines = _first(texts) + _first([render_calls_failure(each, "") for each in calls])
+        lines += _regressed(results, lambda each: render_failure(each, "", width))
+        lines += _regressed(compared.traces, lambda each: render_calls_failure(each, ""))
     summary = RunSummary(tuple(results), {}, traces=tuple(compared.traces))
     exceeded = map(printable, compared.exceeded)
     return [*lines, *exceeded, *render_summary(summary, verbosity, width)]
 
 
-def _first(texts: Sequence[Sequence[str]]) -> list[str]:
-    more = [f"and {len(texts) - MOST_TOLD} more", ""] if len(texts) > MOST_TOLD else []
-    return [*(line for text in texts[:MOST_TOLD] for line in (*text, "")), *more]
+def _regressed(results: Iterable[Result], render: Callable[[Result], list[str]]) -> list[str]:
+    """The texts of the first of those that regressed."""
+    regressed = [each for each in results if each.verdict is Verdict.regressed]
+    lines: list[str] = []
+    for result in regressed[:MOST_TOLD]:
+        lines += [*render(result), ""]
+    more = len(regressed) - MOST_TOLD
+    return [*lines, f"and {more} more", ""] if more > 0 else lines
 
 
 def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:

@@ -130,24 +130,25 @@ def show_history(folder: Path, wanted: str) -> list[str]:
 
 def _history(past: Past, file: StoredFile) -> list[str]:
     content = file.content
-    assert isinstance(content, Baseline | CallTable)
-    is_traced = isinstance(content, CallTable)
-    now = content.total if isinstance(content, CallTable) else content.compared_ir
+    if isinstance(content, CallTable):
+        now, reason, unit = content.total, "", "calls"
+    else:
+        assert isinstance(content, Baseline)
+        now = content.compared_ir
+        reason = content.reason_for(now)
+        unit = f"{content.environment.get(UNIT_FACT, f'mean {IR}')} a call"
     rows: list[tuple[str, str, int, str]] = [
         (each.commit[:12], each.date[:10], each.ir, each.reason or f"({each.subject})")
         for each in past.points
     ]
     if past.changed:
-        reason = "" if isinstance(content, CallTable) else content.reason_for(now)
         rows.append(("(not committed)", "", now, reason))
     lines = []
     before: int | None = None
-    for commit, date, ir, reason in rows:
+    for commit, date, ir, why in rows:
         delta = "" if not before else percent(Fraction(ir, before) - 1)
-        lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {reason}".rstrip())
+        lines.append(f"  {commit:<15} {date:<10} {count(ir):>15}  {delta:>8}  {why}".rstrip())
         before = ir
-    unit = f"{content.environment.get(UNIT_FACT, f'mean {IR}')} a call"
-    unit = "calls" if is_traced else unit
     said = [f"  {'commit':<15} {'date':<10} {unit:>15}  {'delta':>8}  reason"]
     said += [printable(line) for line in reversed(lines)]
     if past.shallow:

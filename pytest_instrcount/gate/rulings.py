@@ -130,13 +130,13 @@ class Rulings:
             self._held[nodeid] = packed(measurement)
         self._close.discard(nodeid)
         self._hanging.discard(nodeid)
-        if delta is not None and delta.gated.is_close:
-            self._close.add(nodeid)
-        if delta is not None and hangs_on_collisions(delta, limit):
-            self._hanging.add(nodeid)
         suspected = result.verdict in (Verdict.regressed, Verdict.improved)
         if delta is not None:
             suspected |= result.verdict is Verdict.incomparable or may_have_moved(delta, limit)
+            if delta.gated.is_close:
+                self._close.add(nodeid)
+            if suspected and hangs_on_collisions(delta, limit):
+                self._hanging.add(nodeid)
         if (suspected or self._writes(result)) and not self.baselines.hold(
             measurement, self.environment
         ):

@@ -71,10 +71,10 @@ def what_happened(result: TestResult) -> str:
         return _reason(result)[0] or "could not be measured"
     if verdict is Verdict.nondeterministic:
         return "measured twice, and the counts differ [nondeterministic]"
-    return f"{_change(result)}{' [improved]' if verdict is Verdict.improved else ''}"
+    return f"{describe_change(result)}{' [improved]' if verdict is Verdict.improved else ''}"
 
 
-def _change(result: TestResult) -> str:
+def describe_change(result: TestResult) -> str:
     """``+2.9 % (limit 1 %): slugify slug.py:12 calls re.sub 20 -> 40 times``.
 
     Of a long nodeid a line of 80 columns leaves little beside it: then the function comes first.

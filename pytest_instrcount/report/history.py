@@ -25,6 +25,7 @@ from pytest_instrcount.host.git import git_command, git_environment, run_git, wh
 from pytest_instrcount.host.programs import Popen
 
 Each = TypeVar("Each")
+Stored = TypeVar("Stored", Baseline, CallTable)
 
 #: How many points a file has at most: the newest.
 _MOST_POINTS = 50
@@ -172,13 +173,13 @@ def count_of(text: bytes) -> int | None:
 
     Older ones counted otherwise: beside today's counts they would look like changes of the test.
     """
-    found = _summary_in(text)
+    found = _parsed(parse_summary, text)
     return None if found is None else found.compared_ir
 
 
-def _summary_in(text: bytes) -> Baseline | None:
+def _parsed(parse: Callable[[str, Path], Stored], text: bytes) -> Stored | None:
     try:
-        return parse_summary(text.decode(), Path())
+        return parse(text.decode(), Path())
     except (InstrcountError, ValueError):
         return None
 
@@ -262,17 +263,10 @@ def _step(tree: Path, name: str, commit: str, date: str, subject: str) -> Step |
     if len(text) > LARGEST_FILE:
         return None
     if name.endswith(CALLS_SUFFIX):
-        table = _table_in(text)
+        table = _parsed(parse_calls, text)
         return None if table is None else Step(commit.strip(), date, subject, table.total, "")
-    found = _summary_in(text)
+    found = _parsed(parse_summary, text)
     if found is None:
         return None
     ir = found.compared_ir
     return Step(commit.strip(), date, subject, ir, found.reason_for(ir))
-
-
-def _table_in(text: bytes) -> CallTable | None:
-    try:
-        return parse_calls(text.decode(), Path())
-    except (InstrcountError, ValueError):
-        return None

@@ -153,7 +153,12 @@ function calls() {
       { title: "limit", value: (row) => row.limit, cell: (row) => shown(row.limit), number: true, wide: true },
     ],
   }).element, ...RUN.calls.filter(({ why }) => why).slice(0, MOST_CAUSES).map((row) =>
-    h("pre", { class: "why", tabindex: "0" }, row.why.split("\n").map(shown).join("\n")))];
+    terminal(row.why.split("\n")))];
+}
+
+// Lines as a terminal has them.
+function terminal(lines) {
+  return h("pre", { class: "why", tabindex: "0" }, lines.map(shown).join("\n"));
 }
 
 function budgetsOf({ nodeid }) {
@@ -161,7 +166,7 @@ function budgetsOf({ nodeid }) {
   if (!rows.length) return [];
   return [h("h2", {}, "Budgets"), ...rows.map((row) => h("div", {},
     h("p", {}, badge(row.verdict), ` ${shown(row.budget)}: ${shown(row.now)}, allowed ${shown(row.allowed)}`),
-    row.why ? h("pre", { class: "why", tabindex: "0" }, row.why.split("\n").map(shown).join("\n")) : null))];
+    row.why ? terminal(row.why.split("\n")) : null))];
 }
 
 // The facts of this run, and of each what baselines have instead.
@@ -217,9 +222,9 @@ function failure({ why, reason }) {
   const [sentence, ...lines] = (why ?? []).map((line) => line.replace(/^ {2}/, ""));
   if (!sentence) return reason ? [h("p", { class: "reason" }, shown(reason))] : [];
   const typed = lines.find((line) => TYPED.test(line));
-  const text = lines.filter((line) => line !== typed).map(shown).join("\n");
+  const rest = lines.filter((line) => line !== typed);
   return [h("p", { class: "sentence" }, shown(sentence)),
-    text ? h("pre", { class: "why", tabindex: "0" }, text) : "",
+    rest.join("\n") ? terminal(rest) : "",
     command(`To ${typed?.match(TYPED)[1]}`, typed?.replace(TYPED, "")) ?? ""];
 }
 

@@ -16,7 +16,7 @@ from pytest_instrcount.report.c_functions import MOST_CAUSES, function_lines
 from pytest_instrcount.report.calls import render_calls
 from pytest_instrcount.report.causes import uncompared_lines
 from pytest_instrcount.report.detection_limit import blind_limits, unsteady_tests
-from pytest_instrcount.report.failure import accept_line, what_happened
+from pytest_instrcount.report.failure import accept_line, describe_change
 from pytest_instrcount.report.moves import changed_packages, moved_together, other_environments
 from pytest_instrcount.report.table import fit_table
 from pytest_instrcount.report.words import (
@@ -112,8 +112,7 @@ def _improvements(results: Sequence[TestResult], width: int) -> list[str]:
     for result in sorted(improved, key=lambda each: each.delta or 0)[:MOST_CAUSES]:
         blame = render_blame(result, width - 2)
         if blame:
-            what = what_happened(result).removesuffix(" [improved]")
-            lines += wrapped(f"{short_name(result.nodeid)}: {what}", width)
+            lines += wrapped(f"{short_name(result.nodeid)}: {describe_change(result)}", width)
             lines += [cut_right(f"  {line}", width) for line in blame]
             for line in changed_packages(result.packages_changed):
                 lines += wrapped(line, width, first="  ", indent="    ")

@@ -120,6 +120,10 @@ class Files:
             if not self.state.waiting.wants(key) and not file.running:
                 self.close(file)
 
+    def has_forked(self, zygote: Valgrind) -> bool:
+        """True if one was forked of this zygote."""
+        return any(file.valgrind is zygote for file in self.open.values())
+
     def close_below(self, zygote: Valgrind) -> None:
         """End those that were forked of this zygote."""
         for file in list(self.open.values()):

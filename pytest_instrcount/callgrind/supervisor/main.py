@@ -167,9 +167,8 @@ class Supervisor:
         for tests in withheld:
             waiting.put_back(tests)
         self.files.close_idle()
-        used = {id(file.valgrind) for file in self.files.open.values()}
         self.zygotes.end_idle(
-            lambda zygote: id(zygote) in used or waiting.wants_zygote(zygote.number)
+            lambda zygote: self.files.has_forked(zygote) or waiting.wants_zygote(zygote.number)
         )
 
     def busy(self) -> int:

@@ -70,12 +70,13 @@ class Zygotes:
             part.replace("{log}", str(log)).replace("{plan}", str(plan))
             for part in (*setup.command, str(number))
         ]
-        seed = {"PYTHONHASHSEED": str(-number)} if number < 0 else {}
+        environment = dict(setup.environment)
+        if number < 0:
+            environment["PYTHONHASHSEED"] = str(-number)
         began, patience = time.monotonic(), Patience(setup.patience)
         if only is None:
             state.sweeper.empty(number)
         try:
-            environment = setup.environment | seed
             valgrind = start_valgrind(command, environment, setup.folder, log, output)
         except OSError as error:
             state.fatal(f"Valgrind could not be started: {error}")
