@@ -116,7 +116,7 @@ class Children:
         children._follow()
         atexit.register(children.finish)
         if not _is_helper(sys.orig_argv):
-            children._begin()
+            sys.addaudithook(children._at_audit)
 
     def _follow(self) -> None:
         import _posixsubprocess  # not on each system
@@ -173,6 +173,11 @@ class Children:
         name = os.fsencode(_NAME)
         env[name] = os.fsencode(self._path(os.fsdecode(env.get(name, ""))))
         return [*map(b"=".join, env.items())] if listed else env
+
+    def _at_audit(self, event: str, _: object) -> None:
+        # what Python imports after our sitecustomize is no call of the program
+        if event.startswith("cpython.run_") and self._tracer is None:
+            self._begin()
 
     def _begin(self) -> None:
         self._exports = Exports(self._chosen) if self._chosen.export else None

@@ -174,6 +174,7 @@ def test_started_processes(tmp_path: Path, scratch: Path, monkeypatch: pytest.Mo
     ]
     assert len(found) == 11
     assert said.count("main__.show  1") + said.count("  show.show  1") == 11
+    assert "_ModuleLockManager" not in said  # Python's end of the import of our sitecustomize
     assert list(scratch.iterdir()) == []
 
 
