@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -179,6 +181,19 @@ def test_names_of_torch() -> None:
         assert (one.cpu_time_str, one.self_cpu_time_total_str) == ("8.000us", "2.000us")
         assert (one.cpu_time_total_str, one.is_remote) == ("8.000us", False)
         assert one.device_time_total == one.cuda_time == one.flops == len(one.kernels) == 0
+        assert one.self_cuda_memory_usage == one.device_index == one.fwd_thread == 0
+        assert (one.kwinputs, one.metadata_json) == ((), "")
+        assert str(one.device_type) == "DeviceType.CPU"
+    assert (EVENTS[4].device_resource_id, EVENTS[0].is_user_annotation) == (EVENTS[4].thread, False)
+    one = EVENTS.key_averages()[1]
+    assert (one.scope, one.is_user_annotation) == (EVENTS[1].scope, True)
+
+
+def test_device_type_of_a_loaded_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script compares it with the one that it imports from there."""
+    kinds = SimpleNamespace(CPU=object())
+    monkeypatch.setitem(sys.modules, "torch.autograd", SimpleNamespace(DeviceType=kinds))
+    assert EVENTS[0].device_type is kinds.CPU
 
 
 @pytest.mark.parametrize(("limit", "rows"), [(0, 0), (1, 1), (5, 5), (6, 5), (-1, 5), (10**30, 5)])

@@ -64,6 +64,7 @@ def average(
             input_shapes=detail.input_shapes if by_shapes else (),
             stack=timeline.stack(first, max(1, stack_depth)) if recorded.stack else (),
             module=detail.module if recorded.modules else "",
+            scope=detail.scope,
             is_async=all(timeline.flags[row] & ASYNC for row in rows),
             top_level=any(listing.top[row] for row in rows),
         )

@@ -126,6 +126,9 @@ class FunctionEvent(TorchNames):
         """Number of the thread, in the order in which they were first seen."""
         return self.recording.timeline.track[self.id]
 
+    #: the CPU's resources are its threads
+    device_resource_id = thread
+
     @property
     def end_thread(self) -> int:
         """Number of the thread on which it ended."""
@@ -247,6 +250,8 @@ class FunctionEventAvg(TorchNames):
     #: innermost first: of the grouping by stack, else where the function is defined
     stack: tuple[str, ...] = ()
     module: str = ""
+    #: of the first
+    scope: int = 0
     #: whether all stood beside the tree
     is_async: bool = False
     #: whether one of them ran in no other event

@@ -82,8 +82,7 @@ def render_table(
     >>> render_table([], Layout(), Recorded(), 0)
     'no events were recorded'
     """
-    memory = layout.sort_by is not None and "cpu_memory" in layout.sort_by
-    if memory and not recorded.memory:
+    if "cpu_memory" in (layout.sort_by or "") and not recorded.memory:
         raise not_recorded("memory was", "profile_memory=True")
     if not rows:
         return "no events were recorded"

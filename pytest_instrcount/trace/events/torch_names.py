@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import sys
+from enum import Enum
 
+DeviceType = Enum("DeviceType", {"CPU": 0, "CUDA": 1})
 #: Unit -> microseconds.
 TIME_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
@@ -14,8 +16,7 @@ def time_text(microseconds: float, unit: str | None = None) -> str:
     >>> time_text(12.5), time_text(12_500), time_text(12_500_000), time_text(12_500, "s")
     ('12.500us', '12.500ms', '12.500s', '0.013s')
     """
-    suited = (name for name, size in TIME_UNITS.items() if abs(microseconds) >= size)
-    unit = unit or next(suited, "us")
+    unit = unit or next((name for name, us in TIME_UNITS.items() if abs(microseconds) >= us), "us")
     return f"{microseconds / TIME_UNITS[unit]:.3f}{unit}"
 
 
@@ -24,19 +25,21 @@ class TorchNames:
 
     __slots__ = ()
 
-    device_time: ClassVar = 0.0
-    device_time_total: ClassVar = 0.0
-    self_device_time_total: ClassVar = 0.0
-    device_memory_usage: ClassVar = 0
-    self_device_memory_usage: ClassVar = 0
-    cuda_time = cuda_time_total = self_cuda_time_total = device_time
-    flops: ClassVar = 0
-    kernels: ClassVar = ()
+    device_time = device_time_total = self_device_time_total = 0.0
+    cuda_time = cuda_time_total = self_cuda_time_total = 0.0
+    device_memory_usage = self_device_memory_usage = cuda_memory_usage = self_cuda_memory_usage = 0
+    device_index = fwd_thread = flops = 0
+    kernels = concrete_inputs = kwinputs = ()
     device_time_str = device_time_total_str = self_device_time_total_str = time_text(0)
-    overload_name: ClassVar = ""
-    use_device: ClassVar = None
-    is_legacy: ClassVar = False
+    overload_name = metadata_json = ""
+    use_device = None
+    is_legacy = False
 
+    #: torch's own, where that is loaded: one equals no other
+    device_type = property(
+        lambda self: getattr(sys.modules.get("torch.autograd"), "DeviceType", DeviceType).CPU
+    )
+    is_user_annotation = property(lambda self: self.kind == "range")
     cpu_time_str = property(lambda self: time_text(self.cpu_time))
     cpu_time_total_str = property(lambda self: time_text(self.cpu_time_total))
     self_cpu_time_total_str = property(lambda self: time_text(self.self_cpu_time_total))
