@@ -161,7 +161,8 @@ def test_table_is_sorted(sort_by: str | None, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "sort_by", ["cuda_time_total", "self_device_time_total", "xpu_memory_usage"]
+    "sort_by",
+    ["cuda_time_total", "self_device_time_total", "xpu_memory_usage", "privateuse1_time", "flops"],
 )
 def test_table_sorted_by_a_device(sort_by: str) -> None:
     """Of which all have 0: they stay in order of start, as in torch where there is none."""

@@ -16,7 +16,7 @@ from pytest_instrcount.trace.events.torch_names import TIME_UNITS, time_text
 from pytest_instrcount.trace.export.bounds import not_recorded
 from pytest_instrcount.trace.timeline import Recorded, printable
 
-#: What a table can be sorted by; besides by what torch has of devices, which is 0 for all.
+#: What a table can be sorted by; besides by what torch has of devices and FLOPs, which is 0 for all.
 SORT_KEYS = (
     "cpu_time_total",
     "self_cpu_time_total",
@@ -25,7 +25,7 @@ SORT_KEYS = (
     "cpu_memory_usage",
     "self_cpu_memory_usage",
 )
-_OF_DEVICES = re.compile(r"(self_)?(cuda|xpu|device)_(time(_total)?|memory_usage)")
+_UNKNOWN = re.compile(r"flops|(self_)?(cuda|xpu|privateuse1|device)_(time(_total)?|memory_usage)")
 
 #: One event, or the sum of some: what a row shows.
 Row: TypeAlias = FunctionEvent | FunctionEventAvg
@@ -51,7 +51,7 @@ class Layout:
     time_unit: str | None = None
 
     def __post_init__(self) -> None:
-        if self.sort_by not in (None, *SORT_KEYS) and not _OF_DEVICES.fullmatch(str(self.sort_by)):
+        if self.sort_by not in (None, *SORT_KEYS) and not _UNKNOWN.fullmatch(str(self.sort_by)):
             raise InstrcountError(
                 "profile-table",
                 f"a table cannot be sorted by {printable(str(self.sort_by))[:60]!r}",
