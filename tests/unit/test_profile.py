@@ -177,6 +177,14 @@ def test_other_arguments_of_torch() -> None:
     assert counts(prof) == {"leaf": 1}
 
 
+def test_arguments_can_be_read() -> None:
+    """By torch's names."""
+    prof = profile(with_stack=True, profile_memory=True)
+    assert (prof.with_stack, prof.profile_memory) == (True, True)
+    others = (prof.record_shapes, prof.with_modules, prof.with_flops, prof.use_device)
+    assert others == (False, False, False, None)
+
+
 def test_events_are_one_list() -> None:
     """What the user takes out of it is out of the tables."""
     with profile() as prof:

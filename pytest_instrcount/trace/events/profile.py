@@ -111,6 +111,10 @@ class profile(Exporter, Tabled):
         self.enabled = enabled
         self.threads = threads
         self.recorded = Recorded(record_shapes, with_stack, with_modules, profile_memory)
+        # by torch's names, too
+        self.record_shapes, self.with_stack = record_shapes, with_stack
+        self.with_modules, self.profile_memory = with_modules, profile_memory
+        self.use_device, self.with_flops = use_device, with_flops
         self._options = TraceOptions(
             mode="tree",
             c_calls=c_calls,
