@@ -306,6 +306,11 @@ def test_end_on_a_future() -> None:
     assert found.push("beside").sequence_nr == -1
 
 
+def test_end_on_by_the_name_that_torch_has() -> None:
+    """The same method."""
+    assert record_function._call_end_callbacks_on_future is record_function.end_on
+
+
 def test_end_on_an_asyncio_future() -> None:
     """Tasks and futures of a loop will do, too."""
 

@@ -94,6 +94,9 @@ class record_function:
             future.add_done_callback(functools.partial(_done, opened))
         return future
 
+    #: torch's name
+    _call_end_callbacks_on_future = end_on
+
     def __call__(self, func: Callable[P, T]) -> Callable[P, T]:
         """Decorate ``func``: each call is a range of its own."""
         return cast(Callable[P, T], functools.wraps(func)(_wrapped(func, self)))
