@@ -39,6 +39,12 @@ class TaskSpec:
             return f"{head}\n{_indented(name)}"
         return f"{name}: {self.sub_label}" if self.sub_label else name
 
+    def setup_str(self) -> str:
+        """The setup as `summarize` has it; empty where there is none."""
+        given = [part for part in (self.global_setup, self.setup) if part not in ("", "pass")]
+        code = "\n".join(part.strip("\n") for part in given)
+        return f"setup:\n{_indented(code)}" if "\n" in code else f"setup: {code}" if code else ""
+
     def summarize(self) -> str:
         """Title, description and setup, in lines.
 
@@ -46,9 +52,7 @@ class TaskSpec:
         sort
         setup: x = [2, 1]
         """
-        code = "\n".join(part.strip("\n") for part in (self.global_setup, self.setup) if part)
-        setup = f"setup:\n{_indented(code)}" if "\n" in code else f"setup: {code}" if code else ""
-        return "\n".join(part for part in (self.title, self.description, setup) if part)
+        return "\n".join(part for part in (self.title, self.description, self.setup_str()) if part)
 
 
 def _indented(code: str) -> str:

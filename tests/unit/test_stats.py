@@ -188,6 +188,7 @@ def test_repr() -> None:
     [
         (TaskSpec("f()", ""), "f()", "f()"),
         (TaskSpec("f()", "g()"), "f()", "f()\nsetup: g()"),
+        (TaskSpec("f()", "pass"), "f()", "f()"),
         (TaskSpec("f()", "g()", label="fast"), "fast", "fast\nsetup: g()"),
         (TaskSpec("f()", "", sub_label="n=1"), "f(): n=1", "f(): n=1"),
         (TaskSpec("f()", "", label="fast", sub_label="n=1"), "fast: n=1", "fast: n=1"),
@@ -200,6 +201,7 @@ def test_repr() -> None:
 def test_task(task: TaskSpec, title: str, summary: str) -> None:
     """A task is called by its label, or by its statement; more lines are a block."""
     assert (task.title, task.summarize()) == (title, summary)
+    assert summary.partition("\nsetup:")[2] == task.setup_str().removeprefix("setup:")
     assert len({task, pickle.loads(pickle.dumps(task))}) == 1
 
 
