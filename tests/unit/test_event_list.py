@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,6 +119,13 @@ def test_a_list_of_sums() -> None:
     assert "CPU Mem" in EventList([averages[0]], profile_memory=True).table()
     assert "CPU Mem" not in EventList([averages[0]]).table()
     assert (again.total_average(), again.self_cpu_time_total) == (averages.total_average(), 8.0)
+
+
+def test_sums_are_not_exported(tmp_path: Path) -> None:
+    """They have no times; that nothing was recorded would be wrong."""
+    with pytest.raises(InstrcountError, match="sums have no timeline") as error:
+        EVENTS.key_averages().export_chrome_trace(tmp_path / "trace.json")
+    assert error.value.slug == "profile-empty"
 
 
 def test_table() -> None:

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.trace.columns import reordered
 from pytest_instrcount.trace.events.averages import average
 from pytest_instrcount.trace.events.function_event import FunctionEvent, FunctionEventAvg
@@ -84,6 +85,9 @@ class EventList(list[R], Exporter, Tabled):
     @property
     def timeline(self) -> Timeline:
         """The rows that the events are views of, without those that are not in the list."""
+        if any(isinstance(row, FunctionEventAvg) for row in self):
+            how = "export the profile, or its function_events"
+            raise InstrcountError("profile-empty", "sums have no timeline to export", how)
         return join_all(
             each if len(rows) == len(each) else reordered(each, sorted(rows))
             for each, rows in ((one.timeline, rows) for one, rows in self._parts().items())
