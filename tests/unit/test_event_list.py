@@ -191,6 +191,7 @@ def test_names_of_torch() -> None:
         assert (one.cpu_time_total_str, one.is_remote) == ("8.000us", False)
         assert one.device_time_total == one.cuda_time == one.flops == len(one.kernels) == 0
         assert one.self_cuda_memory_usage == one.device_index == one.fwd_thread == 0
+        assert one.cuda_time_str == one.device_time_str == "0.000us"
         assert (one.kwinputs, one.metadata_json) == ((), "")
         assert str(one.device_type) == "DeviceType.CPU"
     assert (EVENTS[4].device_resource_id, EVENTS[0].is_user_annotation) == (EVENTS[4].thread, False)

@@ -126,7 +126,7 @@ class FunctionEvent(TorchNames):
         """Number of the thread, in the order in which they were first seen."""
         return self.recording.timeline.track[self.id]
 
-    #: the CPU's resources are its threads
+    # the CPU's resources are its threads
     device_resource_id = thread
 
     @property

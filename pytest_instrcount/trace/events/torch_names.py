@@ -31,11 +31,12 @@ class TorchNames:
     device_index = fwd_thread = flops = 0
     kernels = concrete_inputs = kwinputs = ()
     device_time_str = device_time_total_str = self_device_time_total_str = time_text(0)
+    cuda_time_str = cuda_time_total_str = self_cuda_time_total_str = device_time_str
     overload_name = metadata_json = ""
     use_device = None
     is_legacy = False
 
-    #: torch's own, where that is loaded: one equals no other
+    # torch's own, where that is loaded: one equals no other
     device_type = property(
         lambda self: getattr(sys.modules.get("torch.autograd"), "DeviceType", DeviceType).CPU
     )
