@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
-from pytest_instrcount.counts.python.source import Site, call_sites, is_installed
+from pytest_instrcount.counts.python.source import Site, call_sites, first_lines, is_installed
 from pytest_instrcount.counts.python.tree import TRAMPOLINES
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
@@ -130,8 +130,9 @@ def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bo
         shown = shown or bool(sites)
     own = delta.self_delta - sum((each.cost for each in delta.called), Fraction(0))
     if own * 2 * sign > delta.self_delta * sign or (own * sign > 0 and not lines):
-        calls = own_calls(blame, delta)
-        lines.insert(0, cut_right(f"in its own code and the C functions it calls; {calls}", width))
+        text = f"in its own code and the C functions it calls; {own_calls(blame, delta)}"
+        namesakes = [] if line else first_lines(path, split_name(delta.name)[0])
+        lines.insert(0, cut_right(text + _lines_text([*map(str, namesakes)]), width))
     return lines
 
 

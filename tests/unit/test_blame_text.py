@@ -56,6 +56,17 @@ def test_a_small_change_is_explained() -> None:
     ]
 
 
+def test_namesakes_are_told_by_their_lines(tmp_path: Path) -> None:
+    """One of them it is; trampolines of CPython do not say which."""
+    file = tmp_path / "shop.py"
+    file.write_text("@size.register\ndef _(x: int): f()\n\n@size.register\ndef _(x: str): g()\n")
+    old, places = tree(_=(500, 5)), {"shop.py:_": (str(file), 0)}
+    assert told(old, tree(places, _=(600, 5)), delta=20)[1:] == [
+        "  100 %  shop.py _",
+        "    in its own code and the C functions it calls; 5 calls (lines 1, 4)",
+    ]
+
+
 def test_nothing_got_dearer() -> None:
     old = tree(t=(1000, 1), t__f=(500, 5))
     assert told(old, old) == ["by Python function (trampolines): none of them got dearer"]

@@ -8,7 +8,7 @@ import os
 import re
 import sysconfig
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,12 +77,13 @@ def first_line(path: str, qualname: str, line: int = 0) -> int:
 
     0 if it is not found, or has namesakes: a property's getter and setter, lambdas of one function.
     """
-    return line or _first_lines(path).get(qualname, 0)
+    lines = first_lines(path, qualname)
+    return line or (lines[0] if len(lines) == 1 else 0)
 
 
-def is_defined(path: str, qualname: str) -> bool:
-    """True if a file has a function of that name, or several."""
-    return qualname in _first_lines(path)
+def first_lines(path: str, qualname: str) -> Sequence[int]:
+    """The first lines of all functions of that name in a file."""
+    return _first_lines(path).get(qualname, ())
 
 
 def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
@@ -193,10 +194,9 @@ def _line_of(node: ast.AST) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _first_lines(path: str) -> dict[str, int]:
-    """Qualified name -> first line, 0 of several; kept for a whole report, as trees of source are not."""
-    found = {name: {*map(_line_of, nodes)} for name, nodes in _functions(path).items()}
-    return {name: min(lines) if len(lines) == 1 else 0 for name, lines in found.items()}
+def _first_lines(path: str) -> dict[str, list[int]]:
+    """Qualified name -> first lines; kept for a whole report, as trees of source are not."""
+    return {name: sorted({*map(_line_of, nodes)}) for name, nodes in _functions(path).items()}
 
 
 @lru_cache(maxsize=64)
