@@ -1,6 +1,7 @@
 """Random numbers that the system would give, other ones in each run, come from a seed instead.
 
 Libraries have generators of their own, as sympy and tempfile; NumPy, ``secrets`` and ``uuid`` ask the system.
+So does Rust, for the key of each hash map.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from collections import Counter
 from typing import Any
 
 from pytest_instrcount.callgrind.command import CHILD_VARIABLE
+from pytest_instrcount.callgrind.native_random import State, replace_native_random
 
 #: What stands for the system's generator, and the seeds that others got, by module.
 _system = _random.Random()
 _seeded: Counter[str] = Counter()
+#: What stands for it where code in C and Rust asks, if anything does.
+_native: list[State] = []
 #: The name of this process, and its forks so far.
 _name, _forks = [""], [0]
 _seed = random.Random.seed
@@ -24,6 +28,7 @@ _seed = random.Random.seed
 
 def replace_system_random() -> None:
     """In this process and its forks; children that are not forked ask the system as ever."""
+    _native[:] = replace_native_random()
     seed_system("")
     os.urandom = _urandom
     vars(random)["_urandom"] = _urandom
@@ -44,6 +49,8 @@ def seed_system(name: str) -> None:
     _name[0], _forks[0] = name, 0
     _seeded.clear()
     _system.seed(int.from_bytes(name.encode()))
+    for state in _native:
+        state.value = _system.getrandbits(64)
 
 
 def _count_fork() -> None:
