@@ -141,9 +141,10 @@ def _apart(value: Any, known: dict[int, Any]) -> Any:
     return new
 
 
-def skipped_files(config: pytest.Config) -> int:
-    """How many files --lf has not collected. Tests that it deselects are told by a hook, files are not."""
-    return getattr(config.pluginmanager.get_plugin("lfplugin"), "_skipped_files", 0)
+def runs_failed_alone(config: pytest.Config) -> bool:
+    """True if --lf has tests to run again. It deselects a few of the others, and collects most not at all."""
+    plugin = config.pluginmanager.get_plugin("lfplugin")
+    return bool(config.getoption("lf", False) and getattr(plugin, "lastfailed", None))
 
 
 def has_setups(session: pytest.Session) -> bool:

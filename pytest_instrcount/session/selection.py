@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from pytest_instrcount.config.compat import skipped_files
+from pytest_instrcount.config.compat import runs_failed_alone
 from pytest_instrcount.config.options import runs_natively
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.gate.cause import Cause
@@ -64,8 +64,8 @@ class Selection:
         self._skipped: set[str] = set()
         #: what each item was called when it was collected, before --dist=loadgroup
         self._called: list[tuple[str, pytest.Item]] = []
-        #: whether --lf has left out files, which it does not name
-        self._lacks_files = False
+        #: whether --lf has left out tests, which it does not name
+        self._failed_alone = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note the collectors that worked."""
@@ -96,7 +96,7 @@ class Selection:
                 self._dropped.add(nodeid)
                 (self._deselected if is_measured(item) else self._ignored).add(nodeid)
         self._called.clear()
-        self._lacks_files = skipped_files(self._config) > 0
+        self._failed_alone = runs_failed_alone(self._config)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -113,7 +113,7 @@ class Selection:
         """Know what another process has collected."""
         for name in _FACTS.split():
             getattr(self, f"_{name}").update(facts[name])
-        self._lacks_files = bool(getattr(self._config.option, "lf", False))
+        self._failed_alone = runs_failed_alone(self._config)
 
     def note_measured(self, nodeids: Iterable[str]) -> None:
         """The tests of this run that are measured."""
@@ -165,7 +165,7 @@ class Selection:
         file = nodeid.partition("::")[0]
         if not os.path.exists(self._config.rootpath / file):
             return True
-        if self._partial_arguments() or self._lacks_files:
+        if self._partial_arguments() or self._failed_alone:
             return False
         if file in self._broken:
             return False
@@ -209,13 +209,13 @@ class Selection:
             return f"{left_out} tests were deselected"
         if self._broken:
             return "some files could not be collected"
-        if self._lacks_files:
-            return "--lf leaves files out"
+        if self._failed_alone:
+            return "--lf leaves tests out"
         return ""
 
     def knows_all(self) -> bool:
         """True if no test was left out of the files of this run that it would have measured."""
-        by_name = self._partial_arguments() or self._lacks_files
+        by_name = self._partial_arguments() or self._failed_alone
         return not (by_name or self._deselected or self._broken)
 
     def _partial_arguments(self) -> bool:

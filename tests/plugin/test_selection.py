@@ -116,6 +116,19 @@ def test_what_was_not_collected_is_not_stale(suite: Project, args: tuple[str, ..
     assert stale(suite, *args) == []
 
 
+def test_last_failed_leaves_out_tests_of_each_file(suite: Project) -> None:
+    """It does not collect them, and no file is left out: none is stale, and a new test is none of them."""
+    suite.write(
+        test_b="import pytest\npytestmark = pytest.mark.instrcount\n"
+        "def test_b1(): pass\ndef test_b2(): pass\ndef test_b9(): pass"
+    )
+    suite.valgrind.costs.update(test_a1=20_000, test_b9=20_000)
+    suite.measure("--instrcount-missing=fail")
+    args = "--lf", "--instrcount-missing=fail"
+    assert suite.verdicts(*args) == {"test_a1": "regressed", "test_b9": "new"}
+    assert suite.run("--instrcount-prune", "--lf").ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_skipped_tests_are_not_stale(suite: Project) -> None:
     """Skipped in the test, by a marker, or as a whole file."""
     suite.write(
@@ -215,7 +228,7 @@ def test_prune_is_refused_where_last_failed_leaves_files_out(suite: Project) -> 
     result = suite.run("--instrcount-prune", "--lf")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*nothing was pruned, since --lf leaves files out [[]prune-partial]"]
+        ["*nothing was pruned, since --lf leaves tests out [[]prune-partial]"]
     )
     assert len(suite.baselines()) == 4
 
