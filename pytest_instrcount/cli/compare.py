@@ -12,6 +12,7 @@ from typing import TypeVar
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.call_records import CallsResult
 from pytest_instrcount.gate.calls import judge_calls
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
@@ -198,8 +199,13 @@ def _one_sided(
     if now is not None:
         yield TestResult(nodeid, Verdict.new, now["ir"], None, None, limit)
     elif said is not None and said["verdict"] != "stale":
+        # uncounted, with its cause, or else failed
+        cause = said["cause"] and Cause(said["cause"])
+        verdict = Verdict.uncounted if said["verdict"] == "uncounted" else Verdict.failed
         reason = "it was not measured in the second report"
-        yield TestResult(nodeid, Verdict.failed, None, None, None, limit, reason=reason)
+        yield TestResult(
+            nodeid, verdict, None, None, None, limit, cause=cause or None, reason=reason
+        )
     elif was is not None:
         yield TestResult(nodeid, Verdict.stale, None, was["ir"], None, limit)
 

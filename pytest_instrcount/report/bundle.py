@@ -23,6 +23,7 @@ from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file, unpack_json
 from pytest_instrcount.host.text import escape_unprintable
+from pytest_instrcount.report.budgets import OVER_BUDGET
 
 #: The version that is written; newer ones are refused.
 SCHEMA = 1
@@ -41,7 +42,7 @@ class BundledTest:
 
     #: pytest's id of the test
     nodeid: str
-    #: a word of `Verdict`
+    #: a word of `Verdict`, or of a budget
     verdict: str
     #: the text of the failure, its lines of source included
     text: tuple[str, ...]
@@ -196,13 +197,17 @@ def _parse_test(found: dict[str, Any]) -> BundledTest:
     measurement, python = found["measurement"], found["python"]
     return BundledTest(
         nodeid,
-        Verdict(found["verdict"]).value,
+        _word(found["verdict"]),
         tuple(map(_text, found["text"])),
         _numbers(found["numbers"]),
         None if baseline is None else _text(baseline),
         None if measurement is None else _parse_measurement(nodeid, measurement),
         None if python is None else _parse_tree(python),
     )
+
+
+def _word(found: Any) -> str:
+    return OVER_BUDGET if found == OVER_BUDGET else Verdict(found).value
 
 
 def _parse_measurement(nodeid: str, found: dict[str, Any]) -> Measurement:

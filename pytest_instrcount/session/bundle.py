@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.baseline_json import render_baseline
@@ -80,10 +79,10 @@ class Bundler:
                 )
             )
 
-    def failed_by_calls(self, nodeid: str, verdict: Verdict, text: Sequence[str]) -> None:
-        """One test that failed for its calls: the text holds all that is known."""
+    def failed_otherwise(self, nodeid: str, word: str, text: Sequence[str]) -> None:
+        """One test that failed for its calls, a budget, or not being compared: the text holds all."""
         if self.path is not None:
-            self._tests.append(BundledTest(nodeid, verdict.value, tuple(text), {}))
+            self._tests.append(BundledTest(nodeid, word, tuple(text), {}))
 
     def write(self, environment: Mapping[str, str], rootdir: Path) -> list[str]:
         """Write the file if there were failures; returns what is to be said of it.

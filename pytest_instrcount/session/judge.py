@@ -138,8 +138,8 @@ class Gate:
         for budget in findings.budgets.judge(uncounted):
             if isinstance(budget, CeilingResult) and budget.nodeid in written:
                 continue
-            text = "\n".join(render_budget_failure(budget, self._unit))
-            self._report_verdict(budget.nodeid, budget_word(budget), text)
+            lines = render_budget_failure(budget, self._unit)
+            self._report_and_bundle(budget.nodeid, budget_word(budget), lines)
         findings.notes += keeper.notes()
         findings.notes += self.bundler.write(self._rulings.environment, self.config.rootpath)
         if not (settings.update or settings.against or OTHER_SIDE in self.config.stash):
@@ -195,23 +195,22 @@ class Gate:
                 self._fail_counted(result, told)
         for calls in traces:
             lines = render_calls_failure(calls, self.reporter.accept(calls))
-            if calls.cause is not Cause.environment:
-                self._report_verdict(calls.nodeid, calls.verdict, "\n".join(lines))
-            if calls.verdict is not Verdict.stale:
-                self.bundler.failed_by_calls(calls.nodeid, calls.verdict, lines)
+            elsewhere = calls.cause is Cause.environment
+            tell = self.bundler.failed_otherwise if elsewhere else self._report_and_bundle
+            tell(calls.nodeid, str(calls.verdict), lines)
         failing: list[TestResult | CallsResult] = [*tests, *traces]
-        elsewhere = [each for each in failing if each.cause is Cause.environment]
-        if elsewhere:
+        others = [each for each in failing if each.cause is Cause.environment]
+        if others:
             number = len(self._rulings.results.keys() | self.findings.calls.results.keys())
-            lines = render_other_environment(elsewhere, number, self.reporter.update_command())
-            self._report_verdict(elsewhere[0].nodeid, Verdict.incomparable, "\n".join(lines))
+            lines = render_other_environment(others, number, self.reporter.update_command())
+            self._report_verdict(others[0].nodeid, Verdict.incomparable, "\n".join(lines))
 
     def _fail_uncounted(self, result: TestResult) -> None:
         lines = render_failure(result, self.reporter.accept(result))
         if result.verdict is Verdict.failed:  # reported already, as an error
             self._bundle(result, lines)
         else:
-            self._report_verdict(result.nodeid, result.verdict, "\n".join(lines))
+            self._report_and_bundle(result.nodeid, str(result.verdict), lines)
 
     def _fail_counted(self, result: TestResult, told: dict[tuple[str, ...], str]) -> None:
         """Report a test, and bundle it; ``told``: cause -> the first test that tells it, whole."""
@@ -250,6 +249,10 @@ class Gate:
     def _bundle(self, result: TestResult, lines: Sequence[str]) -> None:
         found = self._rulings.baseline(result.nodeid)
         self.bundler.failed(result, lines, found, self._rulings.measured(result.nodeid))
+
+    def _report_and_bundle(self, nodeid: str, word: str, lines: Sequence[str]) -> None:
+        self._report_verdict(nodeid, word, "\n".join(lines))
+        self.bundler.failed_otherwise(nodeid, word, lines)
 
     def _report_verdict(self, nodeid: str, verdict: str, text: str) -> None:
         """One more report of this test, which fails it."""

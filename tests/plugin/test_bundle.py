@@ -118,7 +118,8 @@ def test_it_holds_both_sides(slower: Project) -> None:
 
 def test_all_kinds_of_failures(suite: Project) -> None:
     """Of those that were not compared all is there that is known."""
-    suite.write(SUITE + "\n@pytest.mark.instrcount\ndef test_new(): pass\n")
+    more = "\n@pytest.mark.instrcount\ndef test_new(): pass\n"
+    suite.write(f"{SUITE}{more}\n@pytest.mark.instrcount(max_ir=20)\ndef test_over(): pass\n")
     suite.valgrind.traced["test_traced"] = {"test_it:helper": 5}
     suite.valgrind.altered["test_b"] = {"counted": None, "dumps": []}
     path = suite.baselines()["test_a"]
@@ -133,6 +134,7 @@ def test_all_kinds_of_failures(suite: Project) -> None:
         "test_a": "incomparable",
         "test_b": "failed",
         "test_new": "new",
+        "test_over": "over-budget",
         "test_traced": "regressed",
     }
     known = {
@@ -143,6 +145,7 @@ def test_all_kinds_of_failures(suite: Project) -> None:
         "test_a": (True, True),
         "test_b": (True, False),
         "test_new": (False, True),
+        "test_over": (False, False),
         "test_traced": (False, False),
     }
     assert "3.18.0" in (tests["test_a"].baseline or "")

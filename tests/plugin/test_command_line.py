@@ -178,6 +178,11 @@ def test_two_reports(suite: Project, capsys: Captured) -> None:
     ("change", "code", "line"),
     [
         ({"tests": {"verdict": "failed", "ir": None}}, 2, "2 unchanged, 1 failed"),
+        (
+            {"tests": {"verdict": "uncounted", "cause": "uncounted", "ir": None}},
+            2,
+            "2 unchanged, 1 uncounted",
+        ),
         ({"tests": {"verdict": "nondeterministic"}}, 2, "2 unchanged, 1 nondeterministic"),
         ({"traces": {"verdict": "failed", "calls": None}}, 2, "instrcount, calls: 1 failed"),
         ({"traces": None}, 0, "instrcount, calls: 1 stale"),
