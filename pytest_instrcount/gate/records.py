@@ -224,6 +224,8 @@ class RunSummary:
     groups: Mapping[str, str] = field(default_factory=dict)
     #: nodeid -> what a benchmark has put into ``extra_info``, in JSON's terms
     extra_info: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: ids of the tests whose verdicts fail the run
+    failing: frozenset[str] = frozenset()
     #: call counts of the traced tests
     traces: tuple[CallsResult, ...] = ()
     #: budgets of markers, kept or not

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
@@ -14,7 +14,7 @@ from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
 from pytest_instrcount.report.calls import render_calls, render_calls_failure
 from pytest_instrcount.report.failure import render_failure
-from pytest_instrcount.report.summary import render_totals, run_notes
+from pytest_instrcount.report.summary import prune_command, render_totals, run_notes
 from pytest_instrcount.report.words import count, count_verdicts, detects, percent, short_name
 
 #: Bytes of a comment on GitHub, less some for what others put around it.
@@ -79,19 +79,22 @@ def _parts(summary: RunSummary) -> Iterator[str]:
     yield f"### {escape(_totals(summary))}\n"
     results = [each for each in summary.results if each.verdict is not Verdict.unchanged]
     results.sort(key=_worst_first)
-    yield from _table(results)
+    yield from _table(results, summary.failing)
     for budget in summary.budgets:
         if not budget.kept:
             lines = render_budget_failure(budget)
             yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
     if summary.can_accept:
         yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
+    if command := prune_command(summary):
+        yield f"\nTo delete stale baselines:\n\n{_fenced([command])}"
     if notes := run_notes(summary):
         yield f"\n{_fenced(notes)}"
     for title, lines in (
         *(
-            (f"{short_name(each.nodeid)}: {each.verdict}", _details(each))
+            (f"{short_name(each.nodeid)}: {each.verdict}", render_failure(each, "", 100))
             for each in results[:_MOST_ROWS]
+            if each.nodeid in summary.failing or each.verdict not in (Verdict.stale, Verdict.new)
         ),
         *_failing_calls(summary),
         ("calls", render_calls(summary.traces, 0, 100)),
@@ -118,9 +121,9 @@ def _totals(summary: RunSummary) -> str:
     return f"{totals}{f'; calls: {calls}' if calls else ''}{over}"
 
 
-def _table(results: Sequence[TestResult]) -> Iterator[str]:
+def _table(results: Sequence[TestResult], failing: Container[str]) -> Iterator[str]:
     if results:
-        rows = "".join(map(_row, results[:_MOST_ROWS]))
+        rows = "".join(_row(each, each.nodeid in failing) for each in results[:_MOST_ROWS])
         yield f"\n| test | before | now | delta | limit | |\n|---|--:|--:|--:|--:|---|\n{rows}"
     if len(results) > _MOST_ROWS:
         yield f"\nand {len(results) - _MOST_ROWS} more\n"
@@ -130,7 +133,7 @@ def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
     return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
 
 
-def _row(result: TestResult) -> str:
+def _row(result: TestResult, fails: bool) -> str:
     before, now = result.compared_ir
     delta = "" if result.delta is None else percent(result.delta, beyond=result.limit.relative)
     seen = "" if result.detects is None else f", detects {detects(result.detects)}"
@@ -138,9 +141,9 @@ def _row(result: TestResult) -> str:
     cells = (
         count(before),
         count(now),
-        f"**{delta}**" if delta and result.verdict is Verdict.regressed else delta,
+        delta,
         str(result.limit).replace("|", r"\|"),
-        f"{result.verdict}{seen}",
+        f"**{result.verdict}**{seen}" if fails else f"{result.verdict}{seen}",
     )
     # a number and its sign stay in one line
     shown = (cell.replace(" %", "\N{NO-BREAK SPACE}%") for cell in cells)
@@ -149,13 +152,6 @@ def _row(result: TestResult) -> str:
 
 def _shortened(shown: Callable[[str], str], text: str) -> str:
     return shown(text if len(text) <= _LONGEST_NAME else f"…{text[-_LONGEST_NAME:]}")
-
-
-def _details(result: TestResult) -> list[str]:
-    """The text of a failure, without the command at its end, which stands above once for all."""
-    if result.verdict in (Verdict.stale, Verdict.new):
-        return []
-    return render_failure(result, "", 100)
 
 
 def _folded(title: str, lines: Sequence[str]) -> str:

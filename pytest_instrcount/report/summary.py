@@ -79,9 +79,14 @@ def render_summary(
 def _what_to_type(summary: RunSummary) -> list[str]:
     """The commands to type next."""
     lines = [accept_line(summary.update_command)] if summary.can_accept else []
-    if summary.prune_command and any(each.cause in PRUNABLE for each in summary.results):
-        lines.append(f"  delete stale baselines: {printable(summary.prune_command)}")
+    if command := prune_command(summary):
+        lines.append(f"  delete stale baselines: {printable(command)}")
     return lines
+
+
+def prune_command(summary: RunSummary) -> str:
+    """The command that deletes stale baselines, if there are any."""
+    return summary.prune_command if any(e.cause in PRUNABLE for e in summary.results) else ""
 
 
 def _stored(summary: RunSummary) -> list[str]:

@@ -83,8 +83,8 @@ class Reporter:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table, the notes, and the command to type next."""
         width = min(80, terminal_width(terminalreporter))
-        told = {result.nodeid for result in self.findings.rulings.failing()}
-        lines = render_summary(self._summarise(), self.settings.verbosity, width, told)
+        summary = self._summarise()
+        lines = render_summary(summary, self.settings.verbosity, width, summary.failing)
         if lines and self.settings.verbosity >= 0:
             terminalreporter.ensure_newline()  # else it comes below the title
             terminalreporter.section("instrcount", "-")
@@ -96,6 +96,7 @@ class Reporter:
             findings, rulings, calls = self.findings, self.findings.rulings, self.findings.calls
             self._summary = RunSummary(
                 results=tuple(rulings.results.values()),
+                failing=frozenset(each.nodeid for each in rulings.failing()),
                 environment=rulings.environment,
                 groups=findings.groups,
                 extra_info=findings.extra_info,

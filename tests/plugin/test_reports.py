@@ -117,7 +117,7 @@ def test_markdown(suite: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     text = written(suite, "markdown", f"--instrcount-report=markdown-append:{summary}")
     assert text.startswith("### instrcount: 1 unchanged, 1 regressed\n")
     assert (
-        "| `test_it.py::test_a` | 10,000 | 20,000 | **+100\xa0%** | +1\xa0% | regressed, " in text
+        "| `test_it.py::test_a` | 10,000 | 20,000 | +100\xa0% | +1\xa0% | **regressed**, " in text
     )
     assert "    100 %  test_it.py:3 test_a\n" in text
     assert summary.read_text() == f"# mine\n\n{text}"

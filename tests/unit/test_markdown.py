@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.budget import CeilingResult
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult
@@ -41,7 +42,9 @@ RUN = RunSummary(
         TestResult("t.py::new", Verdict.new, 5, None, None, LIMIT),
     ),
     {"valgrind": "3.19.0"},
+    failing=frozenset(("t.py::slow", "t.py::slowest", "t.py::broken")),
     update_command="pytest --instrcount-update-baseline",
+    prune_command="pytest --instrcount-prune",
 )
 
 
@@ -52,7 +55,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def test_what_is_shown() -> None:
-    """All that is not unchanged, the worst first; bold is what regressed; how to accept it."""
+    """All that is not unchanged, the worst first; bold is what fails the run; how to accept it."""
     text = render_markdown(RUN)
     assert text.startswith(
         "### instrcount: 1 unchanged, 1 improved, 2 regressed, 1 new, 1 failed\n\n| test |"
@@ -65,11 +68,12 @@ def test_what_is_shown() -> None:
     assert rows[0][1:] == [
         "1,000",
         "1,500",
-        "**+50\xa0%**",
+        "+50\xa0%",
         "+1\xa0%",
-        "regressed, detects >= 0.01\xa0%",
+        "**regressed**, detects >= 0.01\xa0%",
     ]
-    assert rows[2][1:] == ["-", "-", "", "+1\xa0%", "failed"]
+    assert rows[2][1:] == ["-", "-", "", "+1\xa0%", "**failed**"]
+    assert rows[3][5] == "new"
     assert rows[4][3] == "-10\xa0%"
     assert "```text\npytest --instrcount-update-baseline\n```" in text
     assert re.findall("<summary>(.*)</summary>", text) == [
@@ -81,6 +85,18 @@ def test_what_is_shown() -> None:
     ]
     assert "slowest: Ir 1,000 -> 1,500\n" in text
     assert "  accept:" not in text
+
+
+def test_what_fails_in_ci_is_told() -> None:
+    """There a new test fails, and a baseline without its test: why, and what to type."""
+    gone = TestResult("t.py::gone", Verdict.stale, None, None, None, LIMIT, cause=Cause.gone)
+    results = *RUN.results[-1:], gone
+    text = render_markdown(replace(RUN, results=results, failing=frozenset(("t.py::new",))))
+    assert [row[5] for row in rows_of(text)[1:]] == ["**new**", "stale"]
+    titles = re.findall("<code>(.*)</code></summary>", text)
+    assert titles == ["new: new", "environment"]
+    assert "new: no baseline to compare with (Ir 5) [baseline-missing]\n" in text
+    assert "```text\npytest --instrcount-prune\n```" in text
 
 
 def test_nothing_wrong() -> None:
