@@ -256,6 +256,9 @@ class Gate:
 
     def _report_verdict(self, nodeid: str, verdict: str, text: str) -> None:
         """One more report of this test, which fails it."""
+        if not self.selection.is_selected(nodeid):  # else pytest's progress goes beyond 100 %
+            session: Any = self.config.pluginmanager.get_plugin("session")
+            session.testscollected += 1
         place = place_of(self.findings, nodeid)
         report = replay.make_report(place, "call", "failed", text)
         report.__dict__[VERDICT_ATTRIBUTE] = str(verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +85,7 @@ def test_each_cause_fails_in_ci(suite: Project, in_ci: Callable[[], None], cause
         ]
     )
     assert result.parseoutcomes()["failed"] == 1
+    assert {*re.findall(r"\[ *(\d+)%\]", result.stdout.str())} == {"100"}
     assert suite.verdicts() == {"test_a": "unchanged", "test_b": verdict}
 
 
