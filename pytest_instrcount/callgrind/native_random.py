@@ -106,8 +106,13 @@ def _jump(to: int) -> bytes:
 
 
 def _jump_from(function: int, to: int, put: Callable[[bytes], int]) -> None:
-    """Let a function begin with a jump, where the system lets its page be written."""
+    """Let a function begin with a jump, where the system lets its page be written.
+
+    However short it is, the next begins at a multiple of 16.
+    """
     code = _jump(to)
+    if function % 16 + len(code) > 16:
+        return
     first = function // _PAGE * _PAGE
     size = (function + len(code) - first + _PAGE - 1) // _PAGE * _PAGE
     protect = ctypes.CDLL(None).mprotect
