@@ -36,7 +36,8 @@ def replace_native_random() -> Sequence[State]:
     Returns the state of the generator, or nothing where they cannot be replaced.
     """
     libc = ctypes.CDLL(None)
-    if platform.machine() != "x86_64" or not hasattr(libc, "gnu_get_libc_version"):
+    named = "gnu_get_libc_version", "getrandom", "getentropy"
+    if platform.machine() != "x86_64" or not all(hasattr(libc, name) for name in named):
         return ()
     try:
         page = mmap.mmap(-1, _PAGE, prot=_WRITABLE)
