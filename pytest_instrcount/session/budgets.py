@@ -120,6 +120,8 @@ class Budgets:
         self._others: dict[str, str] = {}
         self._families: dict[object, _Family] = {}
         self._counts: dict[str, Fraction] = {}
+        #: ids of tests whose ``max_ir`` a marker of a parameter has
+        self.of_parameters: set[str] = set()
         #: in the order of the tests; filled by `judge`
         self.results: list[BudgetResult] = []
 
@@ -132,6 +134,10 @@ class Budgets:
             if budget == Budget():
                 continue
             self._budgets[nodeid] = budget
+            marks = getattr(getattr(nodeids[nodeid], "callspec", None), "marks", ())
+            ceilings = [each.kwargs.get("max_ir") for each in marks if each.name == "instrcount"]
+            if any(each is not None for each in ceilings):
+                self.of_parameters.add(nodeid)
             wrong = []
             if budget.max_ratio is not None:
                 wrong += self._find_other(nodeid, budget.max_ratio.other, index, budgets)
@@ -147,11 +153,11 @@ class Budgets:
         families = [
             (family.function, family.allowed, family.members) for family in self._families.values()
         ]
-        return self._budgets, self._others, families
+        return self._budgets, self._others, families, self.of_parameters
 
     def adopt(self, plans: tuple[Any, ...]) -> None:
         """Know the budgets that another process has found."""
-        self._budgets, self._others, families = plans
+        self._budgets, self._others, families, self.of_parameters = plans
         self._families = dict(enumerate(_Family(*family) for family in families))
 
     def _find_other(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TypeAlias
@@ -24,13 +24,16 @@ _UNSURE = (Verdict.failed, Verdict.nondeterministic)
 _DIGITS = 3
 
 
-def write_ceilings(root: Path, results: Iterable[TestResult]) -> tuple[set[str], list[str]]:
+def write_ceilings(
+    root: Path, results: Iterable[TestResult], apart: Collection[str]
+) -> tuple[set[str], list[str]]:
     """Write what tests may cost into their markers: which tests have it now, and what is to be said.
 
-    A ceiling that holds, and is not too high, stays. Raises InstrcountError "baseline-write".
+    A ceiling that holds, and is not too high, stays. ``apart``: tests for which another marker holds,
+    nearer than the one of their function. Raises InstrcountError "baseline-write".
     """
     written, without, changed = set(), [], 0
-    for file, tests in _by_file(results).items():
+    for file, tests in _by_file(results, apart).items():
         most = {name: max(cases, key=lambda each: each.ir or 0) for name, cases in tests.items()}
         edited, held = _write_file(root / file, most)
         changed += edited
@@ -39,17 +42,21 @@ def write_ceilings(root: Path, results: Iterable[TestResult]) -> tuple[set[str],
     notes = [f"instrcount: max_ir written to {several(changed, 'marker')}"]
     if without:
         notes.append(
-            f"max_ir not written (no marker of its own, or an expression as max_ir): {named(without)}"
+            "max_ir not written (no marker of its own, an expression as max_ir, or one of a parameter): "
+            + named(without)
         )
     return written, notes
 
 
-def _by_file(results: Iterable[TestResult]) -> dict[str, dict[str, list[TestResult]]]:
-    """File -> name of a test function in it -> what was measured, with all its parameters."""
+def _by_file(
+    results: Iterable[TestResult], apart: Collection[str]
+) -> dict[str, dict[str, list[TestResult]]]:
+    """File -> name of a test function in it, or id of a test apart -> what was measured, of all parameters."""
     found: dict[str, dict[str, list[TestResult]]] = {}
     for result in results:
         if result.ir is not None and result.verdict not in _UNSURE:
-            file, _, name = result.nodeid.partition("[")[0].partition("::")
+            whole = result.nodeid if result.nodeid in apart else result.nodeid.partition("[")[0]
+            file, _, name = whole.partition("::")
             found.setdefault(file, {}).setdefault(name, []).append(result)
     return found
 

@@ -179,7 +179,9 @@ class Gate:
             if nodeid not in self._failed and self._unit == IR
         ]
         with as_usage_errors():
-            written, notes = write_ceilings(self.config.rootpath, passed)
+            written, notes = write_ceilings(
+                self.config.rootpath, passed, self.findings.budgets.of_parameters
+            )
         self.findings.notes += notes
         return written
 
