@@ -5,21 +5,23 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TypeAlias
 
+from pytest_instrcount.gate.budget import parse_ceiling
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.names import named
+from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.gate.store.textfile import unwritable
 from pytest_instrcount.host.files import replace_file
 from pytest_instrcount.host.text import several
 
 #: From which byte to which other ones are put; none where nothing is to change.
 _Edit: TypeAlias = tuple[int, int, bytes]
+_Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _UNSURE = (Verdict.failed, Verdict.nondeterministic)
 _DIGITS = 3
 
@@ -42,8 +44,8 @@ def write_ceilings(
     notes = [f"instrcount: max_ir written to {several(changed, 'marker')}"]
     if without:
         notes.append(
-            "max_ir not written (no marker of its own, an expression as max_ir, or one of a parameter): "
-            + named(without)
+            "max_ir not written (no single decorator that can take it, or a parameter has its own): "
+            + ", ".join(map(printable, without))
         )
     return written, notes
 
@@ -91,9 +93,11 @@ def _edit(source: bytes, marker: ast.expr | None, result: TestResult) -> _Edit |
     old = _ceiling_in(marker)
     if old is None:
         return _with_argument(source, marker, f"max_ir={ceiling:_}".encode())
-    if not isinstance(old, ast.Constant) or type(old.value) is not int:
+    try:
+        most = parse_ceiling(getattr(old, "value", None))
+    except ValueError:
         return None
-    holds = result.ir <= old.value <= 2 * ceiling - result.ir
+    holds = result.ir <= most <= 2 * ceiling - result.ir
     start, end = _offset(source, old.lineno, old.col_offset), _end(source, old)
     return start, end, b"" if holds else f"{ceiling:_}".encode()
 
@@ -126,20 +130,28 @@ def ceiling_of(ir: int, limit: Limit) -> int:
 
 
 def _marker(node: ast.AST, name: str) -> ast.expr | None:
-    """The decorator of a test that is its marker."""
+    """The decorator of a test that is its marker; None if there is none, or it is not known which."""
     for part in name.split("::"):
-        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, kinds)]
-        found = [each for each in inner if each.name == part]
-        if not found:
+        found = [each for each in _defined(node) if each.name == part]
+        if len(found) != 1:  # as in an if and its else
             return None
-        node = found[-1]
+        node = found[0]
     for decorator in reversed(getattr(node, "decorator_list", [])):  # the nearest wins
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if isinstance(called, ast.Attribute) and called.attr == "instrcount":
             marker: ast.expr = decorator
             return marker
     return None
+
+
+def _defined(node: ast.AST) -> Iterator[_Definition]:
+    """What a module or class defines, in the blocks of its statements, too."""
+    inner = [*ast.iter_child_nodes(node)]
+    for each in inner:
+        if isinstance(each, _Definition):
+            yield each
+        elif not isinstance(each, ast.expr):
+            inner += ast.iter_child_nodes(each)
 
 
 def _ceiling_in(marker: ast.expr | None) -> ast.expr | None:

@@ -43,15 +43,30 @@ def test_too_high(): pass
 @pytest.mark.instrcount(max_ir=8)
 def test_nearest(): pass
 
-class TestClass:
+@pytest.mark.instrcount(max_ir="9_999 ir")
+def test_text(): pass
+
+@pytest.mark.instrcount(max_ir="10050ir")
+def test_text_holds(): pass
+
+if LIMIT:
     @pytest.mark.instrcount
-    def test_bare(self): pass
+    def test_bare_within(): pass
+else:
+    try: import nowhere
+    except ImportError: pass
+
+class TestClass:
+    with pytest.MonkeyPatch.context():
+        @pytest.mark.instrcount
+        def test_bare(self): pass
 """
 WRITTEN = (
     re.sub(r"instrcount(?=\n *def test_bare)", "instrcount(max_ir=10_100)", SUITE)
     .replace("instrcount()", "instrcount(max_ir=10_100)")
     .replace('max_delta="2%"', 'max_delta="2%", max_ir=20_400')
     .replace("calls=4", "calls=4, max_ir=10_100")
+    .replace('"9_999 ir"', "10_100")
     .replace("9_999", "10_100")
     .replace("90_000", "10_100")
     .replace("max_ir=8)", "max_ir=10_100)")
@@ -73,12 +88,20 @@ def test_called_outside(): pass
 @pytest.mark.instrcount(**{"calls": 2})
 def test_unpacked(): pass
 
+if LIMIT:
+    @pytest.mark.instrcount
+    def test_twice(): pass
+else:
+    @pytest.mark.instrcount
+    def test_twice(): pass
+
 class TestMarked:
     pytestmark = pytest.mark.instrcount
     def test_in_class(self): pass
 
 def test_fixture(instrcount): instrcount(len, "")
 """
+WHY = "no single decorator that can take it, or a parameter has its own"
 PARAMETERS = """
 import pytest
 
@@ -100,7 +123,7 @@ def test_each_form_of_a_marker(project: Project) -> None:
     assert text == WRITTEN
     assert (project.path / "test_it.py").is_symlink() and kept.stat().st_mode & 0o777 == 0o755
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["instrcount: max_ir written to 8 markers"])
+    result.stdout.fnmatch_lines(["instrcount: max_ir written to 10 markers"])
     assert not (project.path / "instrcount_baselines").exists()
     result = project.run("--instrcount-update-inline")
     result.stdout.fnmatch_lines(["instrcount: max_ir written to 0 markers"])
@@ -122,14 +145,15 @@ def test_it_gates_from_then_on(project: Project, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_has_no_place_for_it_is_named(project: Project) -> None:
-    """And left as it is: a number that is computed, a marker of a class, none at all."""
+    """Each of them, and left as it is: a number that is computed, a marker of a class, none at all."""
     (project.path / "test_it.py").write_text(OTHERS)
     result = project.run("--instrcount-update-inline")
     assert (project.path / "test_it.py").read_text() == OTHERS
     said = " ".join(result.stdout.str().split())
-    why = "(no marker of its own, an expression as max_ir, or one of a parameter)"
-    assert f"max_ir not written {why}: test_it.py::test_variable" in said
-    assert "and 3 more" in said
+    names = ["variable", "parentheses", "called_outside", "unpacked", "twice", "fixture"]
+    told = [f"test_it.py::test_{name}" for name in names]
+    assert f"max_ir not written ({WHY}): " in said
+    assert all(each in said for each in (*told, "test_it.py::TestMarked::test_in_class"))
 
 
 def test_a_parameter_with_its_own(project: Project) -> None:
@@ -142,7 +166,7 @@ def test_a_parameter_with_its_own(project: Project) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*test_a[[]50]*over its max_ir of 7*"])
     said = " ".join(result.stdout.str().split())
-    assert "or one of a parameter): test_it.py::test_a[50]" in said
+    assert f"max_ir not written ({WHY}): test_it.py::test_a[50]" in said
 
 
 def test_tests_that_fail_keep_what_they_have(project: Project) -> None:
