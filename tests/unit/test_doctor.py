@@ -300,10 +300,16 @@ def test_room_for_temporary_files(free: int, state: str) -> None:
 
 
 def test_no_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is gone, and what to set."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    """One that is gone, and what to set; TMPDIR is not passed by, as Python does."""
+    monkeypatch.delenv("TMPDIR", raising=False)
+    gone = str(tmp_path / "gone")
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.tempdir", gone)
+        check = machine.check_scratch(lambda folder: (0, 0, 10**10))
+        assert check.state == "fail" and check.fix.startswith("TMPDIR=")
+    monkeypatch.setenv("TMPDIR", gone)
     check = machine.check_scratch(lambda folder: (0, 0, 10**10))
-    assert check.state == "fail" and check.fix.startswith("TMPDIR=")
+    assert check.state == "fail" and check.found == f"TMPDIR={gone}: No such file or directory"
 
 
 def elf(*kinds: int) -> bytes:

@@ -157,14 +157,15 @@ def check_symbols(program: Path) -> Check:
 
 
 def check_scratch(disk_usage: Callable[[str], tuple[int, int, int]]) -> Check:
-    """A folder for temporary files, with room."""
-    folder = tempfile.gettempdir()
+    """A folder for temporary files, with room: that of TMPDIR, which Python passes by if it is of no use."""
+    given = os.environ.get("TMPDIR")
+    folder = given or tempfile.gettempdir()
     fix = "TMPDIR=/path/to/another/folder pytest --instrcount"
     try:
-        with tempfile.TemporaryDirectory(prefix="instrcount-doctor-"):
+        with tempfile.TemporaryDirectory(prefix="instrcount-doctor-", dir=folder):
             free = disk_usage(folder)[2]
     except OSError as error:
-        return Check("scratch", "fail", f"{folder}: {error.strerror}", fix)
+        return Check("scratch", "fail", f"{'TMPDIR=' * bool(given)}{folder}: {error.strerror}", fix)
     found = f"{folder}, {free // 1_000_000:,} MB free"
     if free < LITTLE_FREE:
         return Check("scratch", "fail" if free < LEAST_FREE else "warn", found, fix)
