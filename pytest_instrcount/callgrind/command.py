@@ -104,6 +104,15 @@ def library_path(inherited: Mapping[str, str]) -> str:
     return os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
 
 
+def as_option(path: Path) -> str:
+    """A path as an option of Valgrind names it, where ``%p`` is the number of a process.
+
+    >>> as_option(Path("/tmp/100%/log"))
+    '/tmp/100%%/log'
+    """
+    return str(path).replace("%", "%%")
+
+
 def valgrind_command(
     valgrind: str, scratch: Path, log: Path, more: Sequence[str] = ()
 ) -> list[str]:
@@ -122,10 +131,10 @@ def valgrind_command(
         "--quiet",
         "--sanity-level=0",  # Valgrind looks over its own memory otherwise, again and again
         "--sigill-diagnostics=yes",  # which --quiet would switch off
-        f"--log-file={log}",
+        f"--log-file={as_option(log)}",
         "--instr-atstart=no",
         "--collect-atstart=yes",
-        f"--callgrind-out-file={scratch / 'dumps' / 'out.%p'}",
+        f"--callgrind-out-file={as_option(scratch / 'dumps')}/out.%p",
         *more,
     ]
 

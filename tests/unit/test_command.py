@@ -102,6 +102,13 @@ def test_valgrind_command() -> None:
     assert not any("cache-sim" in word or "branch-sim" in word for word in words)
 
 
+def test_what_valgrind_would_expand() -> None:
+    """A ``%`` in the path of the scratch folder is doubled; that of the dumps' names is not."""
+    words = valgrind_command("valgrind", Path("/t%p"), Path("/t%q{HOME}/log"))
+    assert "--log-file=/t%%q{HOME}/log" in words
+    assert "--callgrind-out-file=/t%%p/dumps/out.%p" in words
+
+
 def test_python_command() -> None:
     """``site`` is left to the bootstrap, which is a script of the package."""
     words = python_command("/opt/py/bin/python", Path("/site/pytest_instrcount"), Path("/tmp/plan"))

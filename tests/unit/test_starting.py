@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,3 +38,24 @@ def test_a_start_that_compiles_each_time_is_told_apart(
     zygotes.starting.append(start)
     zygotes._take(start)
     assert [name for name, *_ in told] == [phase]
+
+
+def test_a_folder_whose_name_valgrind_would_expand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is told as Valgrind reads it, the plan as Python does."""
+    given: list[str] = []
+
+    def refuse(command: list[str], *_: object) -> None:
+        given.extend(command)
+        raise OSError
+
+    monkeypatch.setattr(starting, "start_valgrind", refuse)
+    words = ["--log-file={log}", "{plan}"]
+    state: Any = SimpleNamespace(
+        folder=Path("/t%p"),
+        setup=SimpleNamespace(command=words, environment={}, folder="", patience=1),
+        restore_scratch=lambda: None,
+        sweeper=SimpleNamespace(empty=lambda number: None),
+        fatal=lambda why: None,
+    )
+    starting.Zygotes(state, lambda test, valgrind: None, lambda valgrind: None).start(0)
+    assert given[:2] == ["--log-file=/t%%p/valgrind0001.log", "/t%p/fork.json"]

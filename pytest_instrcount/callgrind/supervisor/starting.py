@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from pytest_instrcount.callgrind.command import as_option
 from pytest_instrcount.callgrind.endings import describe_popen
 from pytest_instrcount.callgrind.messages import FromZygote
 from pytest_instrcount.callgrind.process import Valgrind, start_valgrind
@@ -67,7 +68,7 @@ class Zygotes:
         output = state.folder / f"output{self._started:04}.log"
         plan = state.folder / ("fork.json" if only is None else "once.json")
         command = [
-            part.replace("{log}", str(log)).replace("{plan}", str(plan))
+            part.replace("{log}", as_option(log)).replace("{plan}", str(plan))
             for part in (*setup.command, str(number))
         ]
         environment = dict(setup.environment)
