@@ -21,8 +21,9 @@ def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
     return _line(
         "limit is below the detection limit",
         [
-            f"{short_name(result.nodeid)} ({result.limit}, detects {detects(result.detects)})"
-            for result in blind
+            f"{short_name(each.nodeid)} ({each.limit}, "
+            f"detects {detects(each.detects, beyond=each.limit.relative)})"
+            for each in blind
         ],
     )
 

@@ -180,7 +180,8 @@ def _cells(result: TestResult) -> tuple[str, ...]:
         delta = percent(result.delta, beyond=result.limit.relative)
     limit = cut_right(str(result.limit), _WIDEST_LIMIT)
     before, now = result.compared_ir
-    return (result.nodeid, count(before), count(now), delta, limit, detects(result.detects))
+    seen = detects(result.detects, beyond=result.limit.relative)
+    return (result.nodeid, count(before), count(now), delta, limit, seen)
 
 
 def _noise_lines(result: TestResult) -> list[str]:

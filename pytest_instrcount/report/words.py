@@ -109,13 +109,13 @@ def _in_powers(number: Fraction) -> str:
     return f"{_CONTEXT.divide(*map(_CONTEXT.create_decimal, parts)):.1e}"
 
 
-def detects(fraction: Fraction | None) -> str:
-    """The smallest growth that a test can see; ``-`` where it is not known.
+def detects(fraction: Fraction | None, *, beyond: Fraction | None = None) -> str:
+    """The smallest growth that a test can see; ``-`` where it is not known. ``beyond`` as of `percent`.
 
     >>> detects(Fraction(1, 5000)), detects(None)
     ('>= 0.02 %', '-')
     """
-    return "-" if fraction is None else ">= " + percent(fraction).removeprefix("+")
+    return "-" if fraction is None else ">= " + percent(fraction, beyond=beyond).removeprefix("+")
 
 
 def detects_where(anywhere: Fraction | None, outside: Fraction | None) -> str:

@@ -339,6 +339,13 @@ def test_the_blindest_limit_comes_first() -> None:
     assert line.endswith(", and 1 more")
 
 
+def test_a_limit_just_below_what_is_detected() -> None:
+    """Has other digits, in the note and in the table: '+1 %, detects >= 1 %' contradicts itself."""
+    seen = dataclasses.replace(SAME, detects=Fraction(104, 10_000), denoised_ir=SAME.ir)
+    assert blind_limits([seen])[0].endswith(": test_same (+1 %, detects >= 1.04 %)")
+    assert render_summary(summary(seen), 1)[2].endswith("  +1 %  >= 1.04 %")
+
+
 def test_a_delta_stands_beside_the_counts_that_it_is_of() -> None:
     """In the headline and in the table; the raw counts have a line of their own, with their growth."""
     noisy = dataclasses.replace(
