@@ -101,8 +101,9 @@ def _merge_reports(out: Path, inputs: Sequence[Path], policy: Policy) -> tuple[l
     except (OSError, ValueError) as error:
         raise file_error("merge-write", out, error, f"ls -ld {shown_path(out)}") from error
     failures = [*missing_shards([each for _, each in reports]), *failures_in(report, policy)]
+    tests = several(len(report["tests"]), "test")
     lines = [
-        f"{len(inputs)} reports of {len(report['tests'])} tests are in {shown_path(out)}",
+        f"{several(len(inputs), 'report')} of {tests} written to {shown_path(out)}",
         f"instrcount: {_counted(report['tests']) or 'no test'}",
     ]
     if report.get("traces"):

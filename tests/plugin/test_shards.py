@@ -193,7 +193,7 @@ def test_reports(suite: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["merge", "--into", str(out), *map(str, paths)]) == 1
     assert json.loads(out.read_text()) == whole
     assert capsys.readouterr().out.splitlines() == [
-        f"2 reports of 3 tests are in {out}",
+        f"2 reports of 3 tests written to {out}",
         "instrcount: 2 unchanged, 1 regressed",
         "instrcount, calls: 1 unchanged",
         "  regressed test_it.py::test_b",

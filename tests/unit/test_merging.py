@@ -520,6 +520,15 @@ def test_shards_that_have_measured_nothing(
     assert capsys.readouterr().out.splitlines()[2:] == ["  no shard has measured a test"]
 
 
+def test_one_report_of_one_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Is said in the singular."""
+    assert (
+        main(["merge", "--into", str(tmp_path / "out"), *map(str, written(tmp_path, report(TEST)))])
+        == 0
+    )
+    assert capsys.readouterr().out.startswith("1 report of 1 test written to ")
+
+
 def test_reports_that_have_measured_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
