@@ -17,7 +17,7 @@ from pytest_instrcount.report.words import (
     IR,
     count,
     cut_left,
-    cut_right,
+    cut_middle,
     detects_where,
     percent,
     quotient,
@@ -46,7 +46,8 @@ def render_failure(
     first = what_happened(result)
     lines = [first, f"  {name}: {_counts(result)}"] if moved else [f"{name}: {first}"]
     if like:
-        lines.append(cut_right(f"  for the same cause as {short_name(like)}, see there", width))
+        said = "  for the same cause as {}, see there"
+        lines.append(said.format(cut_middle(short_name(like), width + len("{}") - len(said))))
     else:
         lines += [f"  {line}" for line in _why(result, width)]
     lines += [f"  {printable(line)}" for line in (*result.detail, *result.remarks)]

@@ -177,6 +177,16 @@ def cut_right(text: str, width: int) -> str:
     return shown if len(shown) <= width else shown[: max(0, width - 1)] + "…"
 
 
+def cut_middle(text: str, width: int) -> str:
+    """Printable text in at most ``width`` columns: its beginning and its end.
+
+    >>> cut_middle("test_dump[a-long-parameter]", 16)
+    'test_dum…ameter]'
+    """
+    end = (width - 1) // 2
+    return text if len(text) <= width else f"{text[: width - 1 - end]}…{text[-end:]}"
+
+
 def short_name(nodeid: str) -> str:
     """The test's own name, with its parameters, without file and class; escaped.
 

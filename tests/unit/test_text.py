@@ -419,6 +419,14 @@ def test_words_where_there_is_no_delta() -> None:
         assert line.split()[1:4] == ["-", "-", str(verdict)]
 
 
+def test_the_same_cause_as_a_test_of_a_long_name() -> None:
+    """The name is cut in its middle, the sentence is not."""
+    lines = render_failure(SLOWER, UPDATE, like="t.py::test_dump[" + "x" * 99 + "-last]")
+    (line,) = (each for each in lines if "same cause" in each)
+    assert line.startswith("  for the same cause as test_dump[xx") and len(line) == 80
+    assert line.endswith("xx-last], see there")
+
+
 def test_numbers_stay_as_they_are() -> None:
     """Tabulate's number parsing is off: a test named 1e5 stays 1e5."""
     assert render_summary(summary(result(nodeid="1e5")), 1)[2].startswith("1e5 ")
