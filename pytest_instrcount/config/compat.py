@@ -141,12 +141,6 @@ def _apart(value: Any, known: dict[int, Any]) -> Any:
     return new
 
 
-def runs_failed_alone(config: pytest.Config) -> bool:
-    """True if --lf has tests to run again. It deselects a few of the others, and collects most not at all."""
-    plugin = config.pluginmanager.get_plugin("lfplugin")
-    return bool(config.getoption("lf", False) and getattr(plugin, "lastfailed", None))
-
-
 def has_setups(session: pytest.Session) -> bool:
     """True if anything is set up that a later test may share."""
     state: Any = session._setupstate

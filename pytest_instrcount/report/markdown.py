@@ -91,11 +91,7 @@ def _parts(summary: RunSummary) -> Iterator[str]:
     if notes := run_notes(summary):
         yield f"\n{_fenced(notes)}"
     for title, lines in (
-        *(
-            (f"{short_name(each.nodeid)}: {each.verdict}", render_failure(each, "", 100))
-            for each in results[:_MOST_ROWS]
-            if each.nodeid in summary.failing or each.verdict not in (Verdict.stale, Verdict.new)
-        ),
+        *_failures(summary, results[:_MOST_ROWS]),
         *_failing_calls(summary),
         ("calls", render_calls(summary.traces, 0, 100)),
         ("budgets", render_budgets(summary.budgets, 1, 100)),
@@ -103,6 +99,15 @@ def _parts(summary: RunSummary) -> Iterator[str]:
     ):
         if lines:
             yield _folded(title, lines)
+
+
+def _failures(
+    summary: RunSummary, results: Sequence[TestResult]
+) -> Iterator[tuple[str, list[str]]]:
+    """Titles and texts, without the command at the end, which stands above once for all."""
+    for each in results:
+        if each.nodeid in summary.failing or each.verdict not in (Verdict.stale, Verdict.new):
+            yield f"{short_name(each.nodeid)}: {each.verdict}", render_failure(each, "", 100)
 
 
 def _failing_calls(summary: RunSummary) -> list[tuple[str, list[str]]]:

@@ -11,7 +11,6 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from pytest_instrcount.config.compat import runs_failed_alone
 from pytest_instrcount.config.options import runs_natively
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.gate.cause import Cause
@@ -96,7 +95,7 @@ class Selection:
                 self._dropped.add(nodeid)
                 (self._deselected if is_measured(item) else self._ignored).add(nodeid)
         self._called.clear()
-        self._failed_alone = runs_failed_alone(self._config)
+        self._failed_alone = self._runs_failed_alone()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -113,7 +112,13 @@ class Selection:
         """Know what another process has collected."""
         for name in _FACTS.split():
             getattr(self, f"_{name}").update(facts[name])
-        self._failed_alone = runs_failed_alone(self._config)
+        self._failed_alone = self._runs_failed_alone()
+
+    def _runs_failed_alone(self) -> bool:
+        """True if --lf has tests to run again: it deselects a few of the others, and does not collect most."""
+        cache = self._config.cache
+        reruns = cache is not None and self._config.getoption("lf", False)
+        return bool(reruns and cache.get("cache/lastfailed", {}))
 
     def note_measured(self, nodeids: Iterable[str]) -> None:
         """The tests of this run that are measured."""
