@@ -116,9 +116,10 @@ class Selection:
 
     def _runs_failed_alone(self) -> bool:
         """True if --lf has tests to run again: it deselects a few of the others, and does not collect most."""
-        cache = self._config.cache
-        reruns = cache is not None and self._config.getoption("lf", False)
-        return bool(reruns and cache.get("cache/lastfailed", {}))
+        if not self._config.getoption("lf", False):
+            return False
+        assert self._config.cache  # what has the option has the cache
+        return bool(self._config.cache.get("cache/lastfailed", {}))
 
     def note_measured(self, nodeids: Iterable[str]) -> None:
         """The tests of this run that are measured."""
