@@ -131,10 +131,10 @@ class Unready(TypedDict):
 
 
 class Collected(Threads):
-    """The tests of a file: their ids, or why some are missing."""
+    """The tests of a file: their ids, each with what `case_of` says, or why some are missing."""
 
     kind: Literal["collected"]
-    ids: list[str]
+    ids: dict[str, str]
     problem: str
     compiled: int
     #: names of imported top-level modules

@@ -47,6 +47,8 @@ class Order:
     #: Whether the number of repetitions has to be found.
     pilot: bool
     verbose: int
+    #: What `case_of` says of it.
+    case: str = ""
     #: In which layout of memory: 0 is the usual one, see ``layout.disturb``; -N is the usual one, too,
     #: under the hash seed N.
     layout: int = 0

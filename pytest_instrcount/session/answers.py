@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pytest_instrcount.callgrind.facts import Packages
+from pytest_instrcount.callgrind.inside.collect import case_of
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
@@ -36,9 +39,7 @@ _HEADER_BYTES = 4096
 _ROOM = 45
 
 
-def order_for(
-    nodeid: str, path: Path, settings: Settings, known: Baseline | None, verbose: int
-) -> Order:
+def order_for(item: pytest.Item, settings: Settings, known: Baseline | None, verbose: int) -> Order:
     """The order for one test; repeated as often as its baseline was, unless the user says how often."""
     warmup, calls = settings.warmup, settings.calls
     if known is not None:
@@ -49,8 +50,9 @@ def order_for(
         forks = known.isolation == isolation == "fork"
         isolation = "process" if known.isolation == "process" else isolation
     return Order(
-        nodeid=nodeid,
-        path=str(path),
+        nodeid=item.nodeid,
+        case=case_of(item),
+        path=str(item.path),
         isolation=isolation,
         forks=forks,
         timeout=settings.timeout,

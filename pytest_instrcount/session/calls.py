@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
+from pytest_instrcount.callgrind.inside.collect import case_of
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Problem, Zygote
@@ -66,6 +67,7 @@ class TracedTests:
     def _order(self, item: pytest.Item) -> Order:
         return Order(
             nodeid=item.nodeid,
+            case=case_of(item),
             path=str(item.path),
             isolation="fork",
             timeout=self._timeout,

@@ -153,7 +153,7 @@ class Counting:
         settings, verbose = self._chosen[item.nodeid], self.config.getoption("verbose", 0)
         with as_usage_errors():  # of an older format, as all others will be
             known = self.findings.rulings.made_with(item.nodeid)
-        return order_for(item.nodeid, item.path, settings, known, verbose)
+        return order_for(item, settings, known, verbose)
 
     # Measure.
 

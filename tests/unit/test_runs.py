@@ -15,6 +15,7 @@ import pytest
 from pytest_instrcount.callgrind import procfs
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.supervisor import runs
+from pytest_instrcount.callgrind.supervisor.collecting import Files
 
 
 def a_run(folder: Path, index: int, pid: int) -> runs.Run:
@@ -122,3 +123,27 @@ def test_time_at_work() -> None:
     after = procfs.seconds_at_work(os.getpid())
     assert before is None or 0 <= after - before < 0.9  # type: ignore[operator]
     assert procfs.seconds_at_work(-1) is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [
+        ({"a.py::1": "test_one"}, []),
+        (
+            {"a.py::1": "test_two"},
+            ["here a.py::1 is test_one", "here it is not a.py::1 is test_two"],
+        ),
+        ({"a.py::2": "test_one"}, ["here this test is a.py::1", "here it is not its file has"]),
+    ],
+)
+def test_an_id_of_another_test_is_none(ids: dict[str, str], why: list[str]) -> None:
+    """A conftest may number ids by their place among all tests, which is another one in each process."""
+    told: list[str] = []
+    state: Any = SimpleNamespace(
+        place="here it is not", give_problem=lambda _, text: told.append(text)
+    )
+    order = Order("a.py::1", "a.py", "fork", 60.0, None, None, True, 0, case="test_one")
+    file: Any = SimpleNamespace(collected={"problem": ""}, ids=ids)
+    files = Files(state, lambda *_: None)
+    assert files.has(runs.Test(0, order), file) is not bool(why)
+    assert [line for text in told for line in text.splitlines()][:2] == why

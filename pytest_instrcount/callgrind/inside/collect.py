@@ -67,3 +67,9 @@ def only_collect(path: str, config: pytest.Config) -> Iterator[None]:
         yield
     finally:
         config.pluginmanager.unregister(hook)
+
+
+def case_of(item: pytest.Item) -> str:
+    """What a test is called in its file or class: a plugin may number ids, and differently in each process."""
+    within = getattr(item, "cls", None)
+    return item.name if within is None else f"{within.__name__}::{item.name}"

@@ -24,7 +24,7 @@ import pytest
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
 from pytest_instrcount.callgrind.inside.bystanders import say_first_run, start_no_server
 from pytest_instrcount.callgrind.inside.canonical import take_late, take_options
-from pytest_instrcount.callgrind.inside.collect import only_collect
+from pytest_instrcount.callgrind.inside.collect import case_of, only_collect
 from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
     forget_adaptation,
@@ -255,7 +255,7 @@ class Zygote:
         gc.freeze()
         collected: Collected = {
             "kind": "collected",
-            "ids": list(child.items),
+            "ids": {nodeid: case_of(item) for nodeid, item in child.items.items()},
             "problem": "\n".join([*listener.problems, why]).strip(),
             **threads_alive(),
             "compiled": self._loader.compiled,

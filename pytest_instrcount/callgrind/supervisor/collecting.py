@@ -81,20 +81,21 @@ class Files:
     def has(self, test: Test, file: FileChild) -> bool:
         """True if a test was found in its file; if not, its problem is given."""
         assert file.collected is not None
-        nodeid, place = test.order.nodeid, self.state.place
-        if nodeid in file.ids:
+        nodeid, place, ids = test.order.nodeid, self.state.place, file.ids
+        if ids.get(nodeid) == test.order.case:
             return True
         problem = file.collected["problem"]
-        if problem:
+        if nodeid not in ids and problem:
             self.state.give_problem(test, f"its file could not be collected {place}:\n{problem}")
-        else:
-            first = file.collected["ids"][:_MOST_NAMED]
-            near = "\n".join(f"  {each}" for each in first) or "  (no test at all)"
-            self.state.give_problem(
-                test,
-                f"here this test is {nodeid}\n{place} its file has\n{near}\n"
-                "ids must be the same in every process: an id made from a set or an address is not",
-            )
+            return False
+        near = "\n".join(f"  {each}" for each in [*ids][:_MOST_NAMED]) or "  (no test at all)"
+        found = f"{nodeid} is {ids[nodeid]}" if nodeid in ids else f"its file has\n{near}"
+        here = f"{nodeid} is {test.order.case}" if nodeid in ids else f"this test is {nodeid}"
+        self.state.give_problem(
+            test,
+            f"here {here}\n{place} {found}\nids must be the same in every process: an id made from a "
+            "set, an address, or a place among all tests is not",
+        )
         return False
 
     def close(self, file: FileChild) -> None:
@@ -206,7 +207,7 @@ class Files:
             self._recompiled.add(file.key)
             self.close(file)  # its tests still wait for it, and it is begun again
             return
-        file.collected, file.ids = message, frozenset(message["ids"])
+        file.collected, file.ids = message, message["ids"]
         self.state.sweeper.settle(file.parent.pid)
         if file.only is None:
             return

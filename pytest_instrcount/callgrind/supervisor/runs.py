@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -96,8 +96,8 @@ class FileChild:
     #: Set where the whole process belongs to one test.
     only: Test | None = None
     collected: Collected | None = None
-    #: the ids of its tests, once it is collected
-    ids: frozenset[str] = frozenset()
+    #: the ids of its tests, each with what `case_of` says, once it is collected
+    ids: Mapping[str, str] = field(default_factory=dict)
     running: int = 0
     #: Set when its import is out of time.
     why: str = ""
