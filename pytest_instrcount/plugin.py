@@ -139,9 +139,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("instrcount")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --instrcount-only and --instrcount-skip, leave out the others."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """With --instrcount-only and --instrcount-skip, leave out the others, once all markers are there."""
+    yield
     only, skip = config.getoption("instrcount_only"), config.getoption("instrcount_skip")
     if only or skip:
         from pytest_instrcount.session.selection import deselect

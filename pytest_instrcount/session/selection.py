@@ -35,6 +35,8 @@ def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, ski
 
 def is_measured(item: pytest.Item) -> bool:
     """True if a run with ``--instrcount`` counts instructions or calls of a test."""
+    if not isinstance(item, pytest.Item):  # pytest-testmon deselects things that have an id alone
+        return True
     return item.get_closest_marker("instrcount") is not None or is_traced(item)
 
 
@@ -78,7 +80,8 @@ class Selection:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Note what -k, -m, --lf or --deselect left out."""
         for item in items:
-            (self._deselected if is_measured(item) else self._ignored).add(item.nodeid)
+            nodeid = getattr(item, "nodeid", "")
+            (self._deselected if is_measured(item) else self._ignored).add(nodeid)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note each test, whatever becomes of it."""
@@ -170,13 +173,17 @@ class Selection:
     def _is_stale(self, nodeid: str, known: set[str]) -> bool:
         file = nodeid.partition("::")[0]
         if not os.path.exists(self._config.rootpath / file):
-            return True
+            # an id that a conftest has made does not say which file it is of
+            whole = self._config.args_source is not pytest.Config.ArgsSource.ARGS
+            return whole or "::" in nodeid
         if self._partial_arguments() or self._failed_alone:
             return False
         if file in self._broken:
             return False
         if file not in self._files:
             return self._was_to_be_collected(file)
+        if nodeid in self._ignored and self._config.option.keyword:
+            return False  # it may have got its marker after -k
         return not any(nodeid in each for each in (known, self._deselected, self._dropped))
 
     def _was_to_be_collected(self, file: str) -> bool:
@@ -210,6 +217,8 @@ class Selection:
         """Why this run does not know all tests; empty if it does."""
         if self._partial_arguments():
             return "only some tests of a file were asked for"
+        if not self._collected:
+            return "no test was collected"
         left_out = len(self._deselected) + len(self._ignored)
         if left_out:
             return f"{left_out} tests were deselected"

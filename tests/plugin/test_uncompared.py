@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.cli import main as cli
+from pytest_instrcount.gate.cause import Cause
 from pytest_instrcount.session import variables
 from pytest_instrcount.session.selection import Selection
 from tests.plugin.conftest import Project
@@ -534,6 +535,40 @@ def test_a_plain_test_that_a_conftest_takes_out_hides_no_stale_one(
     result.stdout.fnmatch_lines(
         ["test_b: its baseline is there, and the test is gone [[]baseline-gone[]]"]
     )
+
+
+@pytest.mark.parametrize("args", [("-k", "test_a"), ("--instrcount-only",)])
+def test_markers_that_come_last(
+    suite: Project, in_ci: Callable[[], None], args: tuple[str, ...]
+) -> None:
+    """Of a test that -k has left out nobody knows whether it would have got its marker."""
+    suite.write(
+        "def test_a(): pass\ndef test_b(): pass\n",
+        conftest="import pytest\n@pytest.hookimpl(trylast=True)\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item in items: item.add_marker(pytest.mark.instrcount)\n",
+    )
+    in_ci()
+    assert suite.measure(*args).ret == pytest.ExitCode.OK
+
+
+def test_what_is_deselected_may_be_no_test(suite: Project) -> None:
+    """As pytest-testmon's, which have an id at most."""
+    hook = "def pytest_collection_modifyitems(config):\n"
+    suite.write(conftest=f"{hook}    config.hook.pytest_deselected(items=[object()])\n")
+    assert suite.measure().ret == pytest.ExitCode.OK
+
+
+def test_ids_that_name_no_file(suite: Project) -> None:
+    """A conftest's: a run of another file does not know whether their tests are gone."""
+    [path, *_] = suite.baselines().values()
+    selection = Selection(suite.pytester.parseconfig("test_it.py"))
+    assert (selection.stale("adds numbers"), selection.stale("no.py::test")) == (None, Cause.gone)
+    assert Selection(suite.pytester.parseconfig()).stale("adds numbers") is Cause.gone
+    suite.write("")
+    result = suite.run("--instrcount-prune")
+    result.stderr.fnmatch_lines(["*nothing was pruned, since no test was collected *"])
+    assert path.exists()
 
 
 def test_a_module_that_is_skipped_is_pytests_to_report(
