@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import PADDING
-from pytest_instrcount.callgrind.inside.reports import is_passed
+from pytest_instrcount.callgrind.inside.reports import is_passed, restored
 from pytest_instrcount.callgrind.messages import Answer
 from pytest_instrcount.config.compat import failure, note_failed_subtest
 from pytest_instrcount.config.hooks import alone, is_conftest, module_of
@@ -43,23 +43,13 @@ class Place:
 def load_reports(config: pytest.Config, result: Answer) -> list[Any]:
     """The reports of a result, as pytest's own objects."""
     load = config.hook.pytest_report_from_serializable
-    return [load(config=config, data=_restored(data)) for data in result["reports"]]
+    return [load(config=config, data=_with_times(data)) for data in result["reports"]]
 
 
-def _restored(data: dict[str, Any]) -> dict[str, Any]:
-    """Put back the tuples that pytest made and JSON knows only as lists, and times in seconds."""
-    longrepr = data.get("longrepr")
+def _with_times(data: dict[str, Any]) -> dict[str, Any]:
+    """The values of a report in their types, and its times in seconds."""
     times = {name: (int(data[name]) - PADDING) / 1e9 for name in data.pop("padded", ())}
-    return (
-        data
-        | times
-        | {
-            "location": tuple(data["location"]),
-            "sections": [tuple(each) for each in data.get("sections", ())],
-            "user_properties": [tuple(each) for each in data.get("user_properties", ())],
-            "longrepr": tuple(longrepr) if isinstance(longrepr, list) else longrepr,
-        }
-    )
+    return {name: restored(each) for name, each in data.items()} | times
 
 
 def log_reports(ihook: Any, reports: list[Any], properties: list[tuple[str, object]]) -> None:

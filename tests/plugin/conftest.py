@@ -32,7 +32,7 @@ import pytest_instrcount.session.start  # now: what a run in this process import
 import pytest_instrcount.session.zygote
 import pytest_instrcount.trace.ranges.ranges
 from pytest_instrcount.callgrind import facts
-from pytest_instrcount.callgrind.inside.reports import with_padded_times
+from pytest_instrcount.callgrind.inside.reports import sendable
 from pytest_instrcount.callgrind.launch import ZygoteSetup
 from pytest_instrcount.callgrind.messages import Answer, Ended
 from pytest_instrcount.callgrind.orders import Order
@@ -409,8 +409,7 @@ class TestChild:
         return {
             "kind": "result",
             "reports": [
-                with_padded_times(serialize(config=self._config, report=report))
-                for report in self._reports
+                sendable(serialize(config=self._config, report=report)) for report in self._reports
             ],
             "warnings": self._warnings,
             "shown": self._sink.getvalue(),

@@ -288,3 +288,33 @@ def test_plugins_know_how_measured_tests_ended(project: Project) -> None:
         in joined
     )
     assert joined.count("by a conftest") == 1
+
+
+ATTRIBUTES = """
+    import pytest
+
+    # one element each: the order of more is not that of their making
+    GIVEN = {
+        "tags": {("a", frozenset({b"\\xff"}))}, "pair": (1, [2, (3,)]), "none": {}, "ratio": float("inf"),
+        "keys": {1: "a", None: {True: 1.5}, ("a", 1): b"", "b": set()}, "like_ours": {"set": [1]},
+    }
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(item, call):
+        report = (yield).get_result()
+        vars(report).update(GIVEN)
+        report.other = {1: len}
+
+    def pytest_runtest_logreport(report):
+        if report.when == "call":
+            found = {name: getattr(report, name) for name in GIVEN}
+            print("\\nall the same" if repr(found) == repr(GIVEN) else found, report.other)
+"""
+
+
+def test_what_a_hook_puts_on_a_report_keeps_its_type(project: Project) -> None:
+    """As without measuring, and under pytest-xdist; another object is its text."""
+    project.pytester.makeconftest(ATTRIBUTES)
+    project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
+    project.run("-s").stdout.fnmatch_lines(["all the same {1: <built-in function len>}"])
+    project.measure("-s").stdout.fnmatch_lines(["all the same {1: '<built-in function len>'}"])

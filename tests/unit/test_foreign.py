@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_instrcount.callgrind.channel import framed
-from pytest_instrcount.callgrind.inside.reports import shortened
+from pytest_instrcount.callgrind.inside.reports import restored, shortened
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount
 from pytest_instrcount.fixtures.unconsumed import refuse_unconsumed
@@ -123,6 +123,16 @@ def test_in_a_report(number: int) -> None:
     shortened(found)
     message = json.loads(framed({"kind": "result", "found": found})[4:])
     assert len(message["found"]) == len(found)
+
+
+def test_what_is_no_value_of_a_report_stays_as_it_is() -> None:
+    """Something else may have written it."""
+    values: list[Any] = [{"set": [[]]}, {"dict": [1]}, {"bytes": "x"}, {"bytes": 1}, {"eval": []}]
+    assert restored(values) == values
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    assert type(restored(deep)) is list
 
 
 @each_backend

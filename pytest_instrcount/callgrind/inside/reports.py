@@ -1,14 +1,16 @@
-"""Reports of phases: which let a test count, and what is sent of them: JSON of long texts is slow here."""
+"""Reports of phases: which let a test count, and how they are sent: JSON of long texts is slow here."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pytest_instrcount.callgrind.channel import PADDING
-from pytest_instrcount.host.foreign import DEEPEST
+from pytest_instrcount.host.foreign import DEEPEST, is_any
 
 #: To make JSON of 100 MB, which a test has printed or raised, takes minutes here.
 LONGEST_TEXT = 1_000_000
+_HOLDING = (dict, list, tuple, set, frozenset)
+_NAMED: dict[str, Any] = {each.__name__: each for each in _HOLDING}
 
 
 def is_passed(report: Any) -> bool:
@@ -25,8 +27,8 @@ def without_middle(text: str) -> str:
     return "\n".join((text[:kept], left_out, text[-kept:]))
 
 
-def with_padded_times(report: dict[str, Any]) -> dict[str, Any]:
-    """The report with its times as text: nanoseconds, and `PADDING`, so in 20 digits.
+def sendable(report: dict[str, Any]) -> dict[str, Any]:
+    """The report `shortened`, with its times as text: nanoseconds, and `PADDING`, so in 20 digits.
 
     A float's text has one length or another, as the clock has it, and where the result is made
     before the count, so would be the heap. No text in between may be shorter, either: to fill up
@@ -35,26 +37,46 @@ def with_padded_times(report: dict[str, Any]) -> dict[str, Any]:
     times = {
         name: str(PADDING + int(value * 1_000_000_000))
         for name, value in report.items()
-        if type(value) is float
+        if type(value) is float and abs(value) < 1e10
     }
-    return report | times | {"padded": list(times)}
+    sent = {name: shortened(value) for name, value in report.items()}
+    return sent | times | {"padded": list(times)}
 
 
 def shortened(value: Any, above: tuple[int, ...] = ()) -> Any:
-    """A report without the middle of texts that nobody reads: what a test printed 100 MB of.
+    """A value of a report as `restored` takes it, without the middle of texts: what a test printed 100 MB of.
 
-    One that has none is handed back as it is, after so many steps as it has parts. ``above``: what holds it.
+    What JSON would make another type of is behind its type's name, alone in a dict. ``above``: what holds it.
     """
-    if type(value) is str:
+    kind = type(value)
+    if kind is str:
         return without_middle(value)
-    if len(above) == DEEPEST or id(value) in above:
+    if kind is bytes:
+        return {"bytes": value.hex()}
+    if not is_any(kind, _HOLDING) or len(above) == DEEPEST or id(value) in above:
         return value
     within = (*above, id(value))
-    if type(value) is dict:
-        for key, each in value.items():
-            value[key] = shortened(each, within)
-    elif type(value) is list:
-        value[:] = [shortened(each, within) for each in value]
-    elif type(value) is tuple:
-        return tuple(shortened(each, within) for each in value)
-    return value
+    if kind is dict and _is_json(value):
+        return {key: shortened(each, within) for key, each in value.items()}
+    held = [shortened(each, within) for each in (value.items() if kind is dict else value)]
+    return held if kind is list else {kind.__name__: held}
+
+
+def _is_json(value: dict[Any, Any]) -> bool:
+    """Whether its keys are texts, and more or fewer than one: that would be taken for a type's name."""
+    return len(value) != 1 and all(type(key) is str for key in value)
+
+
+def restored(value: Any) -> Any:
+    """What `shortened` was given; what it has not made stays as it is, and raises nothing."""
+    try:
+        if type(value) is list:
+            return [restored(each) for each in value]
+        if type(value) is not dict:
+            return value
+        if len(value) != 1:
+            return {key: restored(each) for key, each in value.items()}
+        ((name, held),) = value.items()
+        return bytes.fromhex(held) if name == "bytes" else _NAMED[name](restored(held))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return value

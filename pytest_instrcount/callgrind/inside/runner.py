@@ -28,7 +28,7 @@ from pytest_instrcount.callgrind.inside.preparing import (
     is_run_by_project,
 )
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, noting_first, run_phase
-from pytest_instrcount.callgrind.inside.reports import is_passed, shortened, with_padded_times
+from pytest_instrcount.callgrind.inside.reports import is_passed, sendable
 from pytest_instrcount.callgrind.inside.trampolines import make_trampolines
 from pytest_instrcount.callgrind.requests import Requests
 from pytest_instrcount.callgrind.system_random import name_process
@@ -133,8 +133,7 @@ class TestChild:
         return {
             "kind": "result",
             "reports": [
-                with_padded_times(shortened(serialize(config=self._config, report=each)))
-                for each in self._reports
+                sendable(serialize(config=self._config, report=each)) for each in self._reports
             ],
             "warnings": list(self._warnings.values()),
             "shown": self._sink.getvalue(),
