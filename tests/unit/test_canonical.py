@@ -32,6 +32,13 @@ CHOICES: list[dict[str, Any]] = [
     {"keyword": "a", "markexpr": "b", "deselect": ["x"], "maxfail": 1, "lf": True},
     {"verbose": 3, "reportchars": "A", "tbstyle": "short", "durations": 5, "capture": "no"},
     {"xmlpath": "j.xml", "numprocesses": 4, "dist": "load", "reruns": 3, "usepdb": True},
+    {
+        "memray": True,
+        "profile": True,
+        "profile_svg": True,
+        "line_profile": ["a.f"],
+        "mtr_none": False,
+    },
     {"file_or_dir": ["a.py"], "plugins": ["p"], "quiet": 2, "instrcount_update_baseline": True},
 ]
 
@@ -48,6 +55,7 @@ def test_other_options_come_in() -> None:
     found = inside({"database": "sqlite", "importmode": "importlib"})
     assert (found["database"], found["importmode"]) == ("sqlite", "importlib")
     assert "numprocesses" not in found
+    assert inside({"profile": "staging"})["profile"] == "staging"
 
 
 def test_this_plugins_options_stay_outside() -> None:

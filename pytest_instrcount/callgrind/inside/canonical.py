@@ -29,12 +29,13 @@ _OFF = """
     setupplan setupshow no_header no_summary showlocals fulltrace usepdb trace
     distload looponfail json_report randomly_reset_seed randomly_reorganize
     store_durations clean_durations benchmark_only benchmark_skip codspeed
+    memray profile profile_svg
 """
 #: ... and those that are as if they were not given.
 _NOT_GIVEN = """
     deselect cacheshow durations durations_min pastebin xmlpath junitprefix log_cli_level basetemp debug
     usepdb_cls numprocesses maxprocesses testrunuid maxworkerrestart maxschedchunk
-    force_reruns htmlpath report_log splits group test-group-count test-group random-seed
+    force_reruns htmlpath line_profile report_log splits group test-group-count test-group random-seed
 """
 #: Option (its ``dest``) -> its value inside. Those of plugins that are not installed do no harm.
 FIXED_OPTIONS: Mapping[str, Any] = {
@@ -62,9 +63,10 @@ FIXED_OPTIONS: Mapping[str, Any] = {
     "loadscopereorder": True,
     # pytest-dependency: no process knows how other tests ended
     "ignore_unknown_dependency": True,
-    # pytest-cov, pytest-rerunfailures, pytest-randomly
+    # pytest-cov, pytest-monitor, pytest-rerunfailures, pytest-randomly
     "cov_source": [],
     "no_cov": True,
+    "mtr_none": True,
     "reruns": 0,
     "reruns_delay": 0,
     "randomly_seed": 0,
@@ -99,6 +101,12 @@ _LEFT_OUT = ("quiet", "loadgroup", "file_or_dir")
 _KEPT = ("instrcount_trace_backend",)
 
 
+def _inside(name: str, value: object) -> object:
+    """Its value there; a text is of no switch, but of the project's own option: ``--profile=staging``."""
+    fixed = FIXED_OPTIONS.get(name, value)
+    return value if fixed is False and isinstance(value, str) else fixed
+
+
 def _goes_in(name: str, value: object) -> bool:
     if name.startswith("instrcount"):
         return name in _KEPT and value is not None
@@ -118,11 +126,7 @@ def canonical_options(
     A value that cannot be pickled stays outside: it belongs to a plugin's own run. Options of
     this plugin have their defaults inside.
     """
-    made = {
-        name: FIXED_OPTIONS.get(name, value)
-        for name, value in option.items()
-        if _goes_in(name, value)
-    }
+    made = {name: _inside(name, value) for name, value in option.items() if _goes_in(name, value)}
     made["plugins"] = []
     made["rootdir"] = str(rootdir)
     # without one none is looked for: there may be one above the anchor of `canonical_args`
