@@ -13,7 +13,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from pytest_instrcount.callgrind.requests import x86_64_code
+from pytest_instrcount.callgrind.requests import CodePage, x86_64_code
+from pytest_instrcount.errors import InstrcountError
 
 _PAGE = mmap.PAGESIZE
 _WRITABLE = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
@@ -40,19 +41,11 @@ def replace_native_random() -> Sequence[State]:
     if platform.machine() != "x86_64" or not all(hasattr(libc, name) for name in named):
         return ()
     try:
-        page = mmap.mmap(-1, _PAGE, prot=_WRITABLE)
-    except OSError:  # forbidden here
+        put = CodePage().put
+    except InstrcountError:  # said where requests are loaded
         return ()
-    state = State.from_buffer(page)
+    state = State.from_address(put(bytes(ctypes.sizeof(State))))
     base = ctypes.addressof(state)
-    used = ctypes.sizeof(state)
-
-    def put(code: bytes) -> int:
-        nonlocal used
-        page[used : used + len(code)] = code
-        used += len(code)
-        return base + used - len(code)
-
     drawing = put(_drawing(base, b"\x48\x89\xf0"))  # mov rax, rsi
     _jump_from(_address(libc.getrandom), drawing, put)
     _jump_from(_address(libc.getentropy), put(_drawing(base, b"\x31\xc0")), put)  # xor eax, eax

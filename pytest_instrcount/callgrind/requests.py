@@ -112,6 +112,35 @@ _CODE = {"x86_64": x86_64_code, "aarch64": aarch64_code}
 MACHINES = tuple(_CODE)
 
 
+class CodePage:
+    """A page of memory that is written and executed, as long as the process lives; each fork has its own.
+
+    Raises InstrcountError ``executable-page`` where the system forbids one.
+    """
+
+    def __init__(self) -> None:
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        prot = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+        try:
+            self._page = mmap.mmap(-1, _PAGE_BYTES, flags=private, prot=prot)
+        except OSError as error:
+            raise InstrcountError(
+                "executable-page",
+                f"the system refuses an executable page ({error})",
+                "allow execmem for Python (SELinux: setsebool -P deny_execmem 0)",
+            ) from error
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
+        self._used = 0
+        _kept.append(self)
+
+    def put(self, data: bytes) -> int:
+        """Add bytes, at a multiple of 16; returns their address."""
+        start, end = self._used, self._used + len(data)
+        self._page[start:end] = data
+        self._used = (end + 15) // 16 * 16
+        return self._base + start
+
+
 def load_requests() -> Requests:
     """Make this process's requests.
 
@@ -126,24 +155,7 @@ def load_requests() -> Requests:
             f"client requests are not written for {machine}",
             "run on x86_64 or aarch64",
         )
-    try:
-        page = mmap.mmap(-1, _PAGE_BYTES, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    except OSError as error:
-        raise InstrcountError(
-            "executable-page",
-            f"the system refuses an executable page ({error})",
-            "allow execmem for Python (SELinux: setsebool -P deny_execmem 0)",
-        ) from error
-    base = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    used = 0
-
-    def put(data: bytes) -> int:
-        nonlocal used
-        address = base + used
-        page[used : used + len(data)] = data
-        used += (len(data) + 15) // 16 * 16
-        return address
-
+    put = CodePage().put
     new_function = ctypes.pythonapi.PyCFunction_NewEx
     new_function.restype = ctypes.py_object
     new_function.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
@@ -156,7 +168,6 @@ def load_requests() -> Requests:
         function: Request = new_function(ctypes.addressof(method), None, None)
         return function
 
-    _kept.append(page)
     return Requests(
         start=make(b"start", _START_INSTRUMENTATION, _TOGGLE_COLLECT, _ZERO_STATS),
         stop=make(b"stop", _STOP_INSTRUMENTATION),

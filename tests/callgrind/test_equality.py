@@ -111,17 +111,22 @@ def test_random_numbers_are_the_same_in_each_run(
     )
     project.makepyfile(
         """
-        import random, uuid
+        import ctypes, random, uuid
         import pytest
         from conftest import NUMBERS
 
         OWN = random.Random()
+        LIBC, BUFFER = ctypes.CDLL(None), ctypes.create_string_buffer(8)
+
+        def native():
+            LIBC.getrandom(BUFFER, 8, 0)  # as the hash maps of Rust
+            return int.from_bytes(BUFFER, "little")
 
         @pytest.mark.instrcount
         def test_drawn():
             "".join(map(str, NUMBERS))
 
-        @pytest.mark.parametrize("draw", [OWN.random, lambda: uuid.uuid4().int])
+        @pytest.mark.parametrize("draw", [OWN.random, lambda: uuid.uuid4().int, native])
         def test_sorted(instrcount, draw):
             seen = set()
 
@@ -136,9 +141,9 @@ def test_random_numbers_are_the_same_in_each_run(
     # the first run fills Hypothesis's cache of the constants in modules, and so has read no file of it
     run()
     result, first = run("--instrcount-update-baseline", "--instrcount-blame=off")
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
     result, second = run()
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
     assert [test["ir"] for test in second.values()] == [test["ir"] for test in first.values()]
 
 

@@ -7,7 +7,7 @@ import sys
 
 DRAW = """
 import os, sys
-from pytest_instrcount.callgrind.system_random import name_process, replace_system_random
+from pytest_instrcount.callgrind.system_random import _native, name_process, replace_system_random
 
 replace_system_random()
 import ctypes, random, secrets, tempfile, uuid
@@ -33,11 +33,13 @@ for name in sys.argv[1:]:
     name_process(name)
     print(*draw(), flush=True)  # or each fork would print it, too
 assert (libc.syscall(39), libc.syscall(3, -1), ctypes.get_errno()) == (os.getpid(), -1, 9)
+before = [state.value for state in _native]
 for _ in range(2):
     if not os.fork():
         print(*draw(), flush=True)
         os._exit(0)
     os.wait()
+assert [state.value for state in _native] == before, "a fork has its own"
 try:
     os.urandom(-1)
 except ValueError:
