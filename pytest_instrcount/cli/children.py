@@ -176,7 +176,7 @@ class Children:
 
     def _at_audit(self, event: str, _: object) -> None:
         # what Python imports after our sitecustomize is no call of the program
-        if event.startswith("cpython.run_") and self._tracer is None:
+        if self._tracer is None and event.startswith("cpython.run_"):
             self._begin()
 
     def _begin(self) -> None:

@@ -203,9 +203,7 @@ def _one_sided(
         cause = said["cause"] and Cause(said["cause"])
         verdict = Verdict.uncounted if said["verdict"] == "uncounted" else Verdict.failed
         reason = "it was not measured in the second report"
-        yield TestResult(
-            nodeid, verdict, None, None, None, limit, cause=cause or None, reason=reason
-        )
+        yield TestResult(nodeid, verdict, None, None, None, limit, cause=cause, reason=reason)
     elif was is not None:
         yield TestResult(nodeid, Verdict.stale, None, was["ir"], None, limit)
 

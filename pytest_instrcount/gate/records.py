@@ -13,7 +13,7 @@ from pytest_instrcount.counts.python.blame import PythonBlame
 from pytest_instrcount.counts.python.tree import CallTree
 from pytest_instrcount.gate.budget import BudgetResult
 from pytest_instrcount.gate.call_records import CallsResult
-from pytest_instrcount.gate.cause import Cause, cause_of
+from pytest_instrcount.gate.cause import PRUNABLE, Cause, cause_of
 from pytest_instrcount.gate.compare import (
     Comparison,
     Delta,
@@ -258,3 +258,8 @@ class RunSummary:
         verdicts |= {each.verdict for each in self.traces if not each.too_many}
         acceptable = not ACCEPTABLE.isdisjoint(verdicts)
         return acceptable and bool(self.update_command) and not self.updating
+
+    @property
+    def can_prune(self) -> bool:
+        """True if ``prune_command`` is to be shown: there are baselines that it would delete."""
+        return bool(self.prune_command) and any(each.cause in PRUNABLE for each in self.results)

@@ -14,7 +14,7 @@ from pytest_instrcount.report.accepted import code_span
 from pytest_instrcount.report.budgets import render_budget_failure, render_budgets
 from pytest_instrcount.report.calls import render_calls, render_calls_failure
 from pytest_instrcount.report.failure import render_failure
-from pytest_instrcount.report.summary import prune_command, render_totals, run_notes
+from pytest_instrcount.report.summary import render_totals, run_notes
 from pytest_instrcount.report.words import count, count_verdicts, detects, percent, short_name
 
 #: Bytes of a comment on GitHub, less some for what others put around it.
@@ -86,8 +86,8 @@ def _parts(summary: RunSummary) -> Iterator[str]:
             yield _folded(f"over budget: {short_name(budget.nodeid)}", lines)
     if summary.can_accept:
         yield f"\nTo accept:\n\n{_fenced([summary.update_command])}"
-    if command := prune_command(summary):
-        yield f"\nTo delete stale baselines:\n\n{_fenced([command])}"
+    if summary.can_prune:
+        yield f"\nTo delete stale baselines:\n\n{_fenced([summary.prune_command])}"
     if notes := run_notes(summary):
         yield f"\n{_fenced(notes)}"
     for title, lines in (

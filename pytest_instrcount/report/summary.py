@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from pytest_instrcount.gate.cause import PRUNABLE
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
 from pytest_instrcount.gate.store.names import printable
@@ -79,14 +78,9 @@ def render_summary(
 def _what_to_type(summary: RunSummary) -> list[str]:
     """The commands to type next."""
     lines = [accept_line(summary.update_command)] if summary.can_accept else []
-    if command := prune_command(summary):
-        lines.append(f"  delete stale baselines: {printable(command)}")
+    if summary.can_prune:
+        lines.append(f"  delete stale baselines: {printable(summary.prune_command)}")
     return lines
-
-
-def prune_command(summary: RunSummary) -> str:
-    """The command that deletes stale baselines, if there are any."""
-    return summary.prune_command if any(e.cause in PRUNABLE for e in summary.results) else ""
 
 
 def _stored(summary: RunSummary) -> list[str]:

@@ -35,8 +35,6 @@ def deselect(config: pytest.Config, items: list[pytest.Item], *, only: bool, ski
 
 def is_measured(item: pytest.Item) -> bool:
     """True if a run with ``--instrcount`` counts instructions or calls of a test."""
-    if not isinstance(item, pytest.Item):  # pytest-testmon deselects things that have an id alone
-        return True
     return item.get_closest_marker("instrcount") is not None or is_traced(item)
 
 
@@ -80,8 +78,9 @@ class Selection:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Note what -k, -m, --lf or --deselect left out."""
         for item in items:
-            nodeid = getattr(item, "nodeid", "")
-            (self._deselected if is_measured(item) else self._ignored).add(nodeid)
+            # pytest-testmon's are no tests, and have an id at most
+            plain = isinstance(item, pytest.Item) and not is_measured(item)
+            (self._ignored if plain else self._deselected).add(getattr(item, "nodeid", ""))
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note each test, whatever becomes of it."""
