@@ -140,8 +140,9 @@ def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
 
 def _row(result: TestResult, fails: bool) -> str:
     before, now = result.compared_ir
-    delta = "" if result.delta is None else percent(result.delta, beyond=result.limit.relative)
-    seen = "" if result.detects is None else f", detects {detects(result.detects)}"
+    limit = result.limit.relative
+    delta = "" if result.delta is None else percent(result.delta, beyond=limit)
+    seen = "" if result.detects is None else f", detects {detects(result.detects, beyond=limit)}"
     name = _shortened(code_span, result.nodeid).replace("|", r"\|")
     cells = (
         count(before),

@@ -54,6 +54,12 @@ def rows_of(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
+def test_detection_limit_beyond_the_limit_does_not_look_like_it() -> None:
+    close = replace(moved("t.py::slow", Fraction(1, 10)), detects=Fraction(1001, 100_000))
+    (_, row) = rows_of(render_markdown(RunSummary((close,), {})))
+    assert row[4:] == ["+1\xa0%", "regressed, detects >= 1.001\xa0%"]
+
+
 def test_what_is_shown() -> None:
     """All that is not unchanged, the worst first; bold is what fails the run; how to accept it."""
     text = render_markdown(RUN)
