@@ -40,7 +40,8 @@ def plan_measured(
         f"{item.nodeid}: another test has this id, and one of them would not run: "
         + ("give their parameters ids" if hasattr(item, "callspec") else "rename one of them")
         for item in items
-        if item.nodeid in planned and _case_of(item) != _case_of(planned[item.nodeid][0])
+        if item.nodeid in planned
+        and _definition_of(item) != _definition_of(planned[item.nodeid][0])
     ]
     mistakes += findings.budgets.plan(
         items, {nodeid: chosen.budget for nodeid, (_, chosen) in planned.items()}
@@ -66,6 +67,6 @@ def _why_not(item: pytest.Item) -> str:
     return f"only Python test functions can be measured: mark {which}"
 
 
-def _case_of(item: pytest.Item) -> object:
+def _definition_of(item: pytest.Item) -> object:
     """Where a test stands, and which parameters it gets: pytest may join those of two to the same id."""
     return item.location, getattr(getattr(item, "callspec", None), "indices", None)

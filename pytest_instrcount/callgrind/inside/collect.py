@@ -1,4 +1,4 @@
-"""Collecting one test file without listing the folders on the way to it.
+"""Collecting one test file, all of it, without listing the folders on the way to it.
 
 Pytest's collectors of folders read the whole folder; a README beside the tests would shape the
 heap of every test in it. The ones here know which entry they are asked for.
@@ -7,7 +7,6 @@ heap of every test in it. The ones here know which entry they are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,15 @@ class OneEntryPackage(OneEntry, pytest.Package):
     """A package of tests; its ``__init__.py`` may set up and tear down, as ever."""
 
 
-class CollectorHook:
-    """Makes folders into collectors of one entry. A conftest's own collector comes before it."""
+class Collecting:
+    """The hooks while one file is collected. A conftest's own collector of folders comes before this one.
 
-    def __init__(self, target: Path) -> None:
-        self._target = target
+    ``problems`` are the texts of collectors that failed, or were skipped: outside they were not.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._target = Path(path)
+        self.problems: list[str] = []
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> Any:
         """A folder that leads to the file."""
@@ -57,16 +60,23 @@ class CollectorHook:
         collector.target = self._target
         return collector
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why a collector failed, or was skipped."""
+        if report.failed:
+            self.problems.append(str(report.longrepr))
+        elif report.skipped:
+            from pytest_instrcount.gate.cause import MEANINGS, Cause  # not before each count
 
-@contextmanager
-def only_collect(path: str, config: pytest.Config) -> Iterator[None]:
-    """While it lasts, folders collect nothing but what leads to the file."""
-    hook = CollectorHook(Path(path))
-    config.pluginmanager.register(hook)
-    try:
+            why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
+            self.problems.append(f"{report.nodeid}: {why}\nfix: {MEANINGS[Cause.skipped][1]}")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Outside it is decided what runs: a conftest that takes each second test has others here."""
+        collected = list(items)
         yield
-    finally:
-        config.pluginmanager.unregister(hook)
+        kept = {item.nodeid for item in items}  # one may stand for another
+        items += [item for item in collected if item.nodeid not in kept]
 
 
 def case_of(item: pytest.Item) -> str:

@@ -24,7 +24,7 @@ import pytest
 from pytest_instrcount.callgrind.channel import HUNG_UP, ChannelClosed
 from pytest_instrcount.callgrind.inside.bystanders import say_first_run, start_no_server
 from pytest_instrcount.callgrind.inside.canonical import take_late, take_options
-from pytest_instrcount.callgrind.inside.collect import case_of, only_collect
+from pytest_instrcount.callgrind.inside.collect import Collecting, case_of
 from pytest_instrcount.callgrind.inside.forgetting import (
     find_tables,
     forget_adaptation,
@@ -229,15 +229,14 @@ class Zygote:
         path = order["path"]
         disturb(order["layout"])
         restart_capture(self._config)
-        listener = CollectListener()
-        self._config.pluginmanager.register(listener)
-        why = ""
+        collecting = Collecting(path)
+        self._config.pluginmanager.register(collecting)
         try:
-            with only_collect(path, self._config), compat.before_configuration(self._config):
+            with compat.before_configuration(self._config):
                 session.perform_collect([path])
         except pytest.UsageError as error:
-            why = "\n".join(map(str, error.args))
-        self._config.pluginmanager.unregister(listener)
+            collecting.problems += map(str, error.args)
+        self._config.pluginmanager.unregister(collecting)
         say_first_run(self._config)
         prepare_loop(session)
         child = TestChild(session, self._sink, self._loader, layout=order["layout"])
@@ -256,7 +255,7 @@ class Zygote:
         collected: Collected = {
             "kind": "collected",
             "ids": {nodeid: case_of(item) for nodeid, item in child.items.items()},
-            "problem": "\n".join([*listener.problems, why]).strip(),
+            "problem": "\n".join(collecting.problems).strip(),
             **threads_alive(),
             "compiled": self._loader.compiled,
             "modules": top_level_modules(0),
@@ -282,19 +281,3 @@ def described(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except BaseException:
         return type(error).__name__
-
-
-class CollectListener:
-    """Keeps the text of collectors that failed, or were skipped: outside they were not."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.problems.append(str(report.longrepr))
-        elif report.skipped:
-            from pytest_instrcount.gate.cause import MEANINGS, Cause  # not before each count
-
-            why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
-            self.problems.append(f"{report.nodeid}: {why}\nfix: {MEANINGS[Cause.skipped][1]}")
