@@ -130,6 +130,20 @@ def test_shards_that_began_with_the_same_baselines(suite: Project) -> None:
     assert texts(out) == texts(one)
 
 
+@pytest.mark.parametrize("before", ["a1", "a1 or b"])
+def test_the_file_of_an_earlier_shard_is_still_there(suite: Project, before: str) -> None:
+    """As in a workspace that nobody cleans: what it says of a test is of another count."""
+    suite.update("-k", before, "--instrcount-shard")
+    suite.valgrind.costs |= {"test_a1": 20_000, "test_b": 30_000}
+    suite.valgrind.again.clear()
+    suite.update("--instrcount-shard")
+    here = suite.path / "instrcount_baselines"
+    assert len(list(here.rglob("*.shard.json.gz"))) == 2
+    out = suite.outside / "out"
+    assert main(["merge", "--into", str(out), str(here)]) == 0
+    assert texts(out) == texts(here)
+
+
 def test_copied_shards_have_the_same_counts(
     suite: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
