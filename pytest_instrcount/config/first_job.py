@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+
+from pytest_instrcount.host.git import work_tree
 
 _PLACE = ".github/workflows/instrcount.yml"
 _GITHUB = """\
 on: pull_request
 jobs:
   instrcount:
-    runs-on: ubuntu-24.04
+    runs-on: ubuntu-24.04{where}
     steps:
       - uses: actions/checkout@v4
         with:
@@ -30,7 +34,7 @@ instrcount:
   image: python:{python}
   rules:
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
-  script:
+  script:{where}
     - apt-get update && apt-get install -y valgrind
     - pip install -e . pytest-instrcount
     - git fetch --depth=1 origin $CI_MERGE_REQUEST_DIFF_BASE_SHA
@@ -39,19 +43,26 @@ instrcount:
 
 
 def write_first_job(root: Path) -> str:
-    """Write a workflow for GitHub below a folder; returns what to say. Raises pytest.UsageError.
+    """Write a workflow for GitHub for a folder; returns what to say. Raises pytest.UsageError.
 
-    In a project of GitLab, whose jobs are all in one file, the job is only said.
+    Into the top of the work tree, where alone it is read. In a project of GitLab, whose jobs are all in one
+    file, the job is only said.
     """
     python = ".".join(map(str, sys.version_info[:2]))
-    if (root / ".gitlab-ci.yml").exists():
-        return f"add to .gitlab-ci.yml:\n\n{_GITLAB.format(python=python)}"
-    path = root / _PLACE
+    top = work_tree(root) or root
+    below, where = os.path.relpath(os.path.realpath(root), os.path.realpath(top)), ""
+    if (top / ".gitlab-ci.yml").exists():
+        if below != ".":
+            where = f"\n    - {json.dumps('cd ' + shlex.quote(below))}"
+        return f"add to .gitlab-ci.yml:\n\n{_GITLAB.format(python=python, where=where)}"
+    if below != ".":
+        where = f"\n    defaults:\n      run:\n        working-directory: {json.dumps(below)}"
+    path = top / _PLACE
     shown = os.path.relpath(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(_GITHUB.format(python=python))
+            file.write(_GITHUB.format(python=python, where=where))
     except OSError as error:
         is_there = isinstance(error, FileExistsError)
         why = "is there already" if is_there else f"cannot be written: {error.strerror}"

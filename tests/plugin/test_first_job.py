@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 
@@ -55,3 +56,21 @@ def test_gitlab_has_one_file_for_all_jobs(project: Project) -> None:
     (job,) = YAML(typ="safe").load(text[text.index("instrcount:") :]).values()
     assert job["script"][-1] == "pytest --instrcount-against=$CI_MERGE_REQUEST_DIFF_BASE_SHA"
     assert not (project.path / ".github").exists()
+
+
+@pytest.mark.parametrize("name", ["part", "a 'part'"])
+def test_a_project_that_is_a_part_of_a_repository(project: Project, name: str) -> None:
+    """A job is read at the top of the work tree alone, and begins there."""
+    (project.path / ".git").mkdir()
+    part = project.path / name
+    part.mkdir()
+    (part / "pytest.ini").write_text("[pytest]\n")
+    result = project.run(f"--rootdir={part}", "-c", f"{part}/pytest.ini", "--instrcount-init")
+    result.stdout.fnmatch_lines([f"wrote {WORKFLOW}: *"])
+    job = YAML(typ="safe").load(project.path / WORKFLOW)["jobs"]["instrcount"]
+    assert job["defaults"] == {"run": {"working-directory": name}}
+    (project.path / ".gitlab-ci.yml").write_text("stages: [test]\n")
+    text = project.run(f"--rootdir={part}", "-c", f"{part}/pytest.ini", "--instrcount-init")
+    shown = text.stdout.str()
+    (job,) = YAML(typ="safe").load(shown[shown.index("instrcount:") :]).values()
+    assert shlex.split(job["script"][0]) == ["cd", name]
