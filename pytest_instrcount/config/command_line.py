@@ -43,6 +43,8 @@ _SELECTING_VALUED = """
     --splits --splitting-algorithm --test-group --test-group-by --test-group-count
     --test-group-random-seed -k -m
 """
+#: Options whose value is a number.
+_OF_SHARDS = ("--splits", "--group", "--num-shards", "--shard-id")
 # Stays, with a value that may be a word of its own.
 _NEEDED_VALUED = """
     --basetemp --config-file --confcutdir --import-mode --instrcount-against --instrcount-backend
@@ -90,7 +92,7 @@ class CommandLine:
         needed = [
             (name, words)
             for name, words in self._options()
-            if self._is_needed(name, words[0], selecting=selecting)
+            if self._is_needed(name, words, selecting=selecting)
         ]
         needed.sort(key=lambda each: each[0] != "" or each[1][0] not in self.names)
         return [word for _, words in needed for word in words]
@@ -114,11 +116,14 @@ class CommandLine:
             with_value = word == name and name in _WITH_VALUE and left
             yield name, [word, left.popleft()] if with_value else [word]
 
-    def _is_needed(self, name: str, word: str, *, selecting: bool) -> bool:
+    def _is_needed(self, name: str, words: Sequence[str], *, selecting: bool) -> bool:
         if name in ("-k", "-m") and self.selects_always:
             return True
+        if name in _OF_SHARDS and not words[-1].removeprefix(f"{name}=").isdecimal():
+            return True  # the project's own
         if name in _VALUED:
             return False
+        word = words[0]
         selects = name == "--" or name in _SELECTING or word in self.names or word[:1] == "@"
         return selecting or not selects
 

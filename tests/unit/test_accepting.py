@@ -33,6 +33,9 @@ def typed(line: str, *names: str, **further: object) -> CommandLine:
         ("--instrcount-valgrind /opt/v --strict-markers", None),
         ("-k 'a or b' -m slow --deselect t.py::test_9 --ignore=x t.py @list.txt", ""),
         ("-x -- t.py", ""),
+        # a shard, and a project's own option of the same name
+        ("--splits 3 --group=2", ""),
+        ("--group large --splits=few", None),
         ("-r", ""),
         # options that take what is behind them for their value
         ("--cov --instrcount t.py", "--cov"),

@@ -101,10 +101,15 @@ _LEFT_OUT = ("quiet", "loadgroup", "file_or_dir")
 _KEPT = ("instrcount_trace_backend",)
 
 
+#: Numbers, for those that make shards.
+_OF_SHARDS = ("splits", "group", "num_shards", "shard_id")
+
+
 def _inside(name: str, value: object) -> object:
     """Its value there; a text is of no switch, but of the project's own option: ``--profile=staging``."""
     fixed = FIXED_OPTIONS.get(name, value)
-    return value if fixed is False and isinstance(value, str) else fixed
+    own = isinstance(value, str) and (fixed is False or name in _OF_SHARDS)
+    return value if own else fixed
 
 
 def _goes_in(name: str, value: object) -> bool:
