@@ -101,6 +101,12 @@ class TestCase(unittest.TestCase):
     def test_method(self):
         assert SERVICE.answer(3002)
 
+    @pytest.mark.instrcount
+    def test_blocks(self):
+        for number in range(3):
+            with self.subTest(number=number):
+                assert sum(range(100))
+
 def test_no_cache(instrcount):
     assert instrcount(Tables().__class__).known == {}
     assert sum(each * each for each in range(3000))
@@ -113,11 +119,12 @@ def test_a_cache_far_below_is_known_by_what_the_first_call_executes(
     """Nobody looks so deep, but the first call is counted where the test is counted by function."""
     project.makepyfile(test_it=CACHED)
     result, tests = run("--instrcount-update-baseline")
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=5)
     for name in ("test_body", "test_fixture", "TestCase::test_method"):
         (remark,) = tests[f"test_it.py::{name}"]["remarks"]
         assert remark.startswith("the first call executes over 1"), name
-    assert not tests["test_it.py::test_no_cache"]["remarks"]
+    for name in ("test_no_cache", "TestCase::test_blocks"):  # to report sub-tests is pytest's work
+        assert not tests[f"test_it.py::{name}"]["remarks"]
 
 
 def test_what_can_be_called_once_is_counted_once(project: pytest.Pytester, run: Run) -> None:

@@ -185,6 +185,8 @@ def noting_first(item: pytest.Function, counter: CallCounter, *, counted: bool) 
     """Around the first call of a test: what no later one does. ``counted``: unless a fixture counts."""
     counter.first = first = first_call_of(item)
     around = counter.begin_first, counter.end_first
+    if counted:
+        leave_unreported(item)
     with replaced_body(item, between(item.obj, *around)) if counted else nullcontext():
         yield
     first.is_made()
