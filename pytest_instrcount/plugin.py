@@ -41,8 +41,9 @@ def pytest_load_initial_conftests(
     """Know the options of plugins whose benchmarks are adopted, where they are not installed."""
     import os
 
-    from pytest_instrcount.config.options import adopts_benchmarks, ci_variable
+    from pytest_instrcount.config.options import adopts_benchmarks
     from pytest_instrcount.host import programs  # noqa: F401 - it keeps what a conftest may replace
+    from pytest_instrcount.host.environment import ci_variable
 
     early_config.stash[CI] = ci_variable(os.environ)
     result = yield

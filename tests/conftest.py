@@ -40,7 +40,7 @@ sys.dont_write_bytecode = True
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # Tests say themselves whether they run in CI; most unset CI alone.
-for _name in ("BUILD_NUMBER", "TF_BUILD"):
+for _name in ("BUILD_NUMBER", "TF_BUILD", "TOX_ENV_NAME"):
     os.environ.pop(_name, None)
 
 # Workers of pytest-xdist and jobs in the background ignore Ctrl-C, and what they start would, too.

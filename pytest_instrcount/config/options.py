@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -41,21 +40,6 @@ TRACE_MARKER_LINE = (
     "than "
     'max_calls={"module:function": 3}.'
 )
-
-#: That which is set decides, the first of several; Jenkins and Azure Pipelines set no ``CI``.
-CI_VARIABLES = ("CI", "BUILD_NUMBER", "TF_BUILD")
-
-
-def ci_variable(environ: Mapping[str, str]) -> str:
-    """The variable that says that this is a machine of CI; "" if it is none.
-
-    >>> ci_variable({"CI": "true"}), ci_variable({"BUILD_NUMBER": "7"})
-    ('CI', 'BUILD_NUMBER')
-    >>> ci_variable({"CI": "0", "BUILD_NUMBER": "7"}), ci_variable({})
-    ('', '')
-    """
-    name = next((each for each in CI_VARIABLES if each in environ), "")
-    return name if environ.get(name, "").lower() not in ("", "0", "false") else ""
 
 
 def runs_natively(config: pytest.Config) -> bool:

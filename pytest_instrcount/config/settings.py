@@ -34,7 +34,6 @@ from pytest_instrcount.config.options import (
     ISOLATIONS,
     MISSING,
     POLICIES,
-    ci_variable,
     runs_natively,
 )
 from pytest_instrcount.config.outputs import read_outputs
@@ -45,6 +44,7 @@ from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.ledger import parse_reason
 from pytest_instrcount.gate.store.names import shown_path
+from pytest_instrcount.host.environment import ci_variable
 
 MARKER = "instrcount"
 

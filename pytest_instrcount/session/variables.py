@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.gate.store.names import named
+from pytest_instrcount.host.environment import environment_of
 
 _NAME = r"""["'](\w+)["']"""
 _READ = re.compile(
@@ -30,7 +31,7 @@ def missing_variables(root: Path, let_through: Sequence[str]) -> Iterator[str]:
 
     Those that are there under Valgrind, as ``let_through`` is, or that one of the files sets, are left out.
     """
-    given = _given_variables()
+    given = environment_of("self")  # what a conftest has set since is set inside, too
     there = child_environment(given, let_through, sys.executable, root).keys()
     read: dict[str, list[str]] = {}
     own: set[str] = set()
@@ -58,12 +59,3 @@ def _sources(root: Path) -> Iterator[tuple[Path, str]]:
                 text = path.read_text(encoding="utf-8", errors="replace")
                 if "environ" in text or "etenv" in text:  # searching takes many times as long
                     yield path, text
-
-
-def _given_variables() -> dict[str, str]:
-    """What this process was started with: what a conftest has set since is set inside, too."""
-    try:
-        pairs = os.fsdecode(Path("/proc/self/environ").read_bytes()).split("\0")
-    except OSError:  # not every process may read its own
-        return {}
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)

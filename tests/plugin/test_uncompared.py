@@ -721,7 +721,7 @@ def test_a_variable_that_the_code_would_find(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes another way under Valgrind, which no count shows."""
-    monkeypatch.setattr(variables, "_given_variables", lambda: {"GREETING": "1"})
+    monkeypatch.setattr(variables, "environment_of", lambda _: {"GREETING": "1"})
     project.write(
         "import os, pytest\n"
         "@pytest.mark.instrcount\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any, cast
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from pytest_instrcount.config import options
 from pytest_instrcount.config.options import MARKER_LINE, add_options
 from pytest_instrcount.config.settings import _MARKER_ARGUMENTS
+from pytest_instrcount.host.environment import OF_CI
 
 
 class Recorder:
@@ -117,3 +121,27 @@ def test_marker_line_has_the_arguments() -> None:
     """What --markers shows is what is checked."""
     signature = MARKER_LINE.partition("(")[2].partition(")")[0]
     assert [each.partition("=")[0] for each in signature.split(", ")] == list(_MARKER_ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("outside", "inside", "found"),
+    [
+        ({"CI": "1"}, {"TOX_ENV_NAME": "py"}, "CI"),
+        ({"CI": "1"}, {"TOX_ENV_NAME": "py", "CI": ""}, ""),
+        ({}, {"TOX_ENV_NAME": "py"}, ""),
+        ({"CI": "1"}, {}, ""),
+    ],
+)
+def test_ci_is_seen_from_within_tox(
+    outside: dict[str, str], inside: dict[str, str], found: str
+) -> None:
+    """Which hands on few variables: a gate that did not know where it is passed on nothing."""
+    kept = {name: text for name, text in os.environ.items() if name not in OF_CI}
+    asks = "import os; from pytest_instrcount.host.environment import ci_variable; "
+    asks += "print(ci_variable(os.environ))"
+    command = [sys.executable, "-c", asks]
+    starts = f"import subprocess; subprocess.run({command}, env={kept | inside}, check=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", starts], env=kept | outside, stdout=subprocess.PIPE, check=True
+    )
+    assert done.stdout.decode().strip() == found

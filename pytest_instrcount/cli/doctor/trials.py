@@ -15,11 +15,11 @@ from typing import Protocol
 
 from pytest_instrcount.callgrind.command import FIXED, LET_THROUGH
 from pytest_instrcount.cli.doctor.project import Project
-from pytest_instrcount.config.options import CI_VARIABLES
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.environment import OF_CI
 from pytest_instrcount.session.profiles import COUNTED, kept_path
 
 #: Folders that are no part of a project when it is copied.
@@ -162,7 +162,7 @@ class Trials:
 
     def usual(self) -> dict[str, str]:
         """The user's variables, outside CI."""
-        return {name: value for name, value in self.inherited.items() if name not in CI_VARIABLES}
+        return {name: value for name, value in self.inherited.items() if name not in OF_CI}
 
     def other_environment(self) -> dict[str, str]:
         """Variables added, changed and removed: all but those without which nothing is found.
