@@ -93,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         watch_run(config)
     if wants_to_measure(config):
+        from pytest_instrcount.config.options import uses_xdist
         from pytest_instrcount.session.backend import BYTECODE, choose_backend
 
         chosen = choose_backend(config)
@@ -104,7 +105,7 @@ def pytest_configure(config: pytest.Config) -> None:
             from pytest_instrcount.session.bytecode.run import start_counting as start
         elif hasattr(config, "workerinput"):
             from pytest_instrcount.session.xdist.worker import start_worker as start
-        elif getattr(config.option, "dist", "no") != "no":
+        elif uses_xdist(config.option):
             from pytest_instrcount.session.xdist.controller import start_controller as start
         else:
             from pytest_instrcount.session.against.sides import start_side as start

@@ -47,6 +47,11 @@ def runs_natively(config: pytest.Config) -> bool:
     return any(config.getoption(name, False) for name in ("usepdb", "trace", "update_snapshots"))
 
 
+def uses_xdist(option: object) -> bool:
+    """True if pytest-xdist deals out the tests; a project may have an option ``--dist`` of its own."""
+    return hasattr(option, "numprocesses") and getattr(option, "dist", "no") != "no"
+
+
 def leave_snapshots(config: pytest.Config) -> None:
     """Have syrupy not take for unused what tests use under Valgrind: it would fail the run."""
     for name in ("disable_unused_snapshots", "warn_unused_snapshots"):

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.config.commands import Commands
+from pytest_instrcount.config.options import uses_xdist
 from pytest_instrcount.config.outputs import OutputGuard
 from pytest_instrcount.config.settings import Settings, load_command_line, load_settings
 from pytest_instrcount.config.stash import VALGRIND
@@ -92,7 +93,7 @@ def _check_bytecode(config: pytest.Config) -> None:
             f"and this is {version} [bytecode-python]\n"
             "  fix: pytest --instrcount --instrcount-backend=callgrind, or a later Python"
         )
-    if hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no":
+    if hasattr(config, "workerinput") or uses_xdist(config.option):
         raise pytest.UsageError(
             "instrcount: byte code is not counted under pytest-xdist [bytecode-xdist]\n"
             "  fix: pytest --instrcount -n 0"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.perfetto import load
-from tests.plugin.conftest import Project
+from tests.plugin.conftest import TWO_TESTS, Project
 
 pytest.importorskip("xdist")
 
@@ -571,3 +571,13 @@ def test_a_collected_file_is_not_written_over(spread: Spread, processes: str) ->
         assert "this run reads that file; write another path" in result.stderr.str()
         assert (spread.path / "data.txt").read_text() == text
     assert not (spread.path / "ran").exists()
+
+
+def test_an_option_of_the_same_name(project: Project) -> None:
+    """Without pytest-xdist ``--dist`` may be the project's own: nothing deals out tests."""
+    project.write(TWO_TESTS)
+    own = "def pytest_addoption(parser):\n    parser.addoption('--dist', default='wheel')\n"
+    (project.path / "conftest.py").write_text(own)
+    result = project.update("-p", "no:xdist", "-p", "no:xdist.looponfail")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["instrcount: 2 baselines written to *"])

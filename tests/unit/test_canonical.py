@@ -56,6 +56,7 @@ def test_other_options_come_in() -> None:
     assert (found["database"], found["importmode"]) == ("sqlite", "importlib")
     assert "numprocesses" not in found
     assert inside({"profile": "staging"})["profile"] == "staging"
+    assert inside({"dist": "wheel"})["dist"] == "wheel"
     assert inside({"group": "large", "splits": 3}) == inside({"splits": None}) | {"group": "large"}
 
 

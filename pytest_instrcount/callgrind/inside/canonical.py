@@ -105,10 +105,14 @@ _KEPT = ("instrcount_trace_backend",)
 _OF_SHARDS = ("splits", "group", "num_shards", "shard_id")
 
 
-def _inside(name: str, value: object) -> object:
+def _inside(name: str, option: Mapping[str, Any]) -> object:
     """Its value there; a text is of no switch, but of the project's own option: ``--profile=staging``."""
+    value = option[name]
     fixed = FIXED_OPTIONS.get(name, value)
-    own = isinstance(value, str) and (fixed is False or name in _OF_SHARDS)
+    if name in ("dist", "tx"):
+        own = "numprocesses" not in option  # pytest-xdist has all three
+    else:
+        own = isinstance(value, str) and (fixed is False or name in _OF_SHARDS)
     return value if own else fixed
 
 
@@ -131,7 +135,7 @@ def canonical_options(
     A value that cannot be pickled stays outside: it belongs to a plugin's own run. Options of
     this plugin have their defaults inside.
     """
-    made = {name: _inside(name, value) for name, value in option.items() if _goes_in(name, value)}
+    made = {name: _inside(name, option) for name, value in option.items() if _goes_in(name, value)}
     made["plugins"] = []
     made["rootdir"] = str(rootdir)
     # without one none is looked for: there may be one above the anchor of `canonical_args`
