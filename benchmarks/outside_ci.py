@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pytest_instrcount.host.environment import OF_CI
+from pytest_instrcount.host.ci import OF_CI
 
 
 def outside_ci(*also: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ def pytest_load_initial_conftests(
 
     from pytest_instrcount.config.options import adopts_benchmarks
     from pytest_instrcount.host import programs  # noqa: F401 - it keeps what a conftest may replace
-    from pytest_instrcount.host.environment import ci_variable
+    from pytest_instrcount.host.ci import ci_variable
 
     early_config.stash[CI] = ci_variable(os.environ)
     result = yield

@@ -17,8 +17,8 @@ from pathlib import Path
 from pytest_instrcount.callgrind.channel import BECOME, FORK, Channel, ChannelClosed
 from pytest_instrcount.callgrind.endings import TAIL_LINES, read_lines, valgrinds_words
 from pytest_instrcount.callgrind.messages import Hello
-from pytest_instrcount.callgrind.procfs import ORDER_SECONDS, parent_of, state_of
 from pytest_instrcount.host.patience import Patience
+from pytest_instrcount.host.procfs import ORDER_SECONDS, parent_of, state_of
 
 _STOPPED_SECONDS = 1.0
 

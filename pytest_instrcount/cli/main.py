@@ -26,7 +26,7 @@ from pytest_instrcount.config.options import IMPROVED, INCOMPARABLE, MISSING
 from pytest_instrcount.gate.cause import ALLOWABLE, parse_causes
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
-from pytest_instrcount.host.environment import ci_variable
+from pytest_instrcount.host.ci import ci_variable
 from pytest_instrcount.report.bundle import load_bundle
 from pytest_instrcount.report.printing import print_anything
 from pytest_instrcount.session.profiles import keep_bundled

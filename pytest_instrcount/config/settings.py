@@ -44,7 +44,7 @@ from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import Base
 from pytest_instrcount.gate.store.ledger import parse_reason
 from pytest_instrcount.gate.store.names import shown_path
-from pytest_instrcount.host.environment import ci_variable
+from pytest_instrcount.host.ci import ci_variable
 
 MARKER = "instrcount"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_instrcount.callgrind.command import child_environment
 from pytest_instrcount.counts.python.source import is_installed
 from pytest_instrcount.gate.store.names import named
-from pytest_instrcount.host.environment import environment_of
+from pytest_instrcount.host.procfs import environment_of
 
 _NAME = r"""["'](\w+)["']"""
 _READ = re.compile(

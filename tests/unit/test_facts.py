@@ -18,8 +18,8 @@ from pytest_instrcount.callgrind.facts import (
     find_valgrind,
     simd_class,
 )
-from pytest_instrcount.callgrind.procfs import state_of
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.procfs import state_of
 
 
 @pytest.fixture

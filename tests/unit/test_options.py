@@ -12,7 +12,7 @@ import pytest
 from pytest_instrcount.config import options
 from pytest_instrcount.config.options import MARKER_LINE, add_options
 from pytest_instrcount.config.settings import _MARKER_ARGUMENTS
-from pytest_instrcount.host.environment import OF_CI
+from pytest_instrcount.host.ci import OF_CI
 
 
 class Recorder:
@@ -135,11 +135,12 @@ def test_marker_line_has_the_arguments() -> None:
 def test_ci_is_seen_from_within_tox(
     outside: dict[str, str], inside: dict[str, str], found: str
 ) -> None:
-    """Which hands on few variables: a gate that did not know where it is passed on nothing."""
+    """Which hands on few variables, here to what starts pytest: a gate that did not know where it is passed."""
     kept = {name: text for name, text in os.environ.items() if name not in OF_CI}
-    asks = "import os; from pytest_instrcount.host.environment import ci_variable; "
+    asks = "import os; from pytest_instrcount.host.ci import ci_variable; "
     asks += "print(ci_variable(os.environ))"
     command = [sys.executable, "-c", asks]
+    command = [sys.executable, "-c", f"import subprocess; subprocess.run({command}, check=True)"]
     starts = f"import subprocess; subprocess.run({command}, env={kept | inside}, check=True)"
     done = subprocess.run(
         [sys.executable, "-c", starts], env=kept | outside, stdout=subprocess.PIPE, check=True

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.callgrind import procfs
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.supervisor import runs
 from pytest_instrcount.callgrind.supervisor.collecting import Files
+from pytest_instrcount.host import procfs
 
 
 def a_run(folder: Path, index: int, pid: int) -> runs.Run:

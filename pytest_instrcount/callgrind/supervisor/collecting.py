@@ -19,7 +19,6 @@ from pytest_instrcount.callgrind.endings import (
 from pytest_instrcount.callgrind.messages import FromFile
 from pytest_instrcount.callgrind.orders import FileOrder
 from pytest_instrcount.callgrind.process import Parent, Valgrind, abort, kill
-from pytest_instrcount.callgrind.procfs import exit_status_within
 from pytest_instrcount.callgrind.supervisor.runs import (
     FileChild,
     FileKey,
@@ -35,6 +34,7 @@ from pytest_instrcount.callgrind.supervisor.state import (
     next_message,
 )
 from pytest_instrcount.host.patience import Patience
+from pytest_instrcount.host.procfs import exit_status_within
 
 #: Tests of a file that are named where one of them is not found.
 _MOST_NAMED = 20

@@ -24,7 +24,6 @@ from pytest_instrcount.callgrind.process import (
     kill,
     own_children,
 )
-from pytest_instrcount.callgrind.procfs import open_pidfd
 from pytest_instrcount.callgrind.scratch import Scratch, take_scratch
 from pytest_instrcount.callgrind.supervisor.collecting import Files
 from pytest_instrcount.callgrind.supervisor.running import Runs
@@ -33,6 +32,7 @@ from pytest_instrcount.callgrind.supervisor.send_queue import SendQueue, Stopped
 from pytest_instrcount.callgrind.supervisor.starting import Zygotes
 from pytest_instrcount.callgrind.supervisor.state import State
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.procfs import open_pidfd
 
 #: The loop looks up so often; a clock that jumps by more has run while this process was stopped.
 _POLL_SECONDS = 1.0

@@ -23,13 +23,6 @@ from pytest_instrcount.callgrind.endings import (
 from pytest_instrcount.callgrind.orders import TestOrder
 from pytest_instrcount.callgrind.perf_map import take_names
 from pytest_instrcount.callgrind.process import Valgrind, abort, kill
-from pytest_instrcount.callgrind.procfs import (
-    ends_within,
-    exit_status,
-    open_pidfd,
-    state_of,
-    wait_for_end,
-)
 from pytest_instrcount.callgrind.scratch import remove_tree
 from pytest_instrcount.callgrind.supervisor.collecting import Files
 from pytest_instrcount.callgrind.supervisor.runs import FileChild, Run, Test, child_name
@@ -40,6 +33,13 @@ from pytest_instrcount.callgrind.supervisor.state import (
     State,
 )
 from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.host.procfs import (
+    ends_within,
+    exit_status,
+    open_pidfd,
+    state_of,
+    wait_for_end,
+)
 
 
 @dataclass(slots=True)

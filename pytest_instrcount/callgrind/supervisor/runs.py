@@ -14,7 +14,6 @@ from pytest_instrcount.callgrind.channel import REPETITION, Channel
 from pytest_instrcount.callgrind.messages import Broken, Collected, EndedResult, FromTest
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.process import Parent, Valgrind
-from pytest_instrcount.callgrind.procfs import seconds_at_work
 from pytest_instrcount.callgrind.repetition import (
     LONG_WAIT_SECONDS,
     choose_repetition,
@@ -24,6 +23,7 @@ from pytest_instrcount.callgrind.repetition import (
 from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS
 from pytest_instrcount.counts.totals import is_whole, read_total
 from pytest_instrcount.host.patience import Patience
+from pytest_instrcount.host.procfs import seconds_at_work
 
 #: A test file, and the layout of memory in which it is imported.
 FileKey: TypeAlias = tuple[str, int]

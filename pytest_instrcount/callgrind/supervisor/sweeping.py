@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pytest_instrcount.callgrind.channel import REHEARSAL, rehearsal_name
 from pytest_instrcount.callgrind.process import end_orphans
-from pytest_instrcount.callgrind.procfs import now_since_boot, start_of
 from pytest_instrcount.callgrind.scratch import remove_tree
+from pytest_instrcount.host.procfs import now_since_boot, start_of
 
 #: From when to when, in seconds of CLOCK_BOOTTIME.
 Span = tuple[float, float]

@@ -19,7 +19,7 @@ from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.host.environment import OF_CI
+from pytest_instrcount.host.ci import OF_CI
 from pytest_instrcount.session.profiles import COUNTED, kept_path
 
 #: Folders that are no part of a project when it is copied.

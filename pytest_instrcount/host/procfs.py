@@ -1,4 +1,4 @@
-"""Facts about processes from the kernel: state, start time, exit status."""
+"""Facts about processes from the kernel: state, start time, exit status, environment."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def state_of(pid: int) -> str:
 def parent_of(pid: int) -> int:
     """The process id of a process's parent; 0 if it is gone."""
     return int(_stat_fields(pid)[1] or 0)
+
+
+def environment_of(process: int | str) -> dict[str, str]:
+    """What a process, or ``self``, was started with; nothing where that cannot be read."""
+    try:
+        pairs = os.fsdecode(Path("/proc", str(process), "environ").read_bytes()).split("\0")
+    except OSError:  # not every process may read it, nor has every system the file
+        return {}
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def start_of(pid: int) -> float:
