@@ -11,6 +11,7 @@ from pytest_instrcount.counts.python.tree import CallTree, Path
 from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.host.text import several
 from pytest_instrcount.report.branches import edge_name
 from pytest_instrcount.report.words import (
     IR,
@@ -75,7 +76,7 @@ def _counts(baseline: Baseline) -> Iterator[str]:
         yield f"  {detects_where(denoised.detects, denoised.floor)}"
         noisy = denoised.noise.functions
         if noisy:
-            yield f"  {len(noisy)} functions beyond the rules are noise"
+            yield f"  noise beyond the rules: {several(len(noisy), 'function')}"
     yield f"  {baseline.calls} calls counted after {baseline.warmup}, isolation {baseline.isolation}"
 
 
