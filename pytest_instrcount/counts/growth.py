@@ -102,6 +102,19 @@ def ends_of_growth(
     return _mean(now) - max(before), _mean(now) - min(before)
 
 
+def untold(
+    old: Denoised, old_calls: int, new: Denoised, new_calls: int, told: Fraction
+) -> Fraction:
+    """How far the raw means of a call, in the layouts of both sides, moved otherwise than is ``told``.
+
+    0 within what the test detects; beyond it, layouts do not agree.
+    """
+    pairs = min(old.layouts, new.layouts)
+    before, now = _divided(old.totals, old_calls), _divided(new.totals, new_calls)
+    apart = abs(_mean(now[:pairs]) - _mean(before[:pairs]) - told)
+    return apart if apart > old.detects * _mean(before) else Fraction(0)
+
+
 def _sum(values: Iterable[Fraction]) -> Fraction:
     return sum(values, Fraction(0))
 

@@ -157,13 +157,14 @@ def measured_result(
     if known is None:
         return result
     result = with_layouts(with_gated(result, gated), known, comparison.old.calls)
-    if gated.collisions is None or result.detects is None:
-        return result
+    detects = max(known.detects, gated.untold / max(Fraction(1), gated.old))
+    if gated.collisions is None:
+        return replace(result, detects=detects)
     return replace(
         result,
         collisions=gated.collisions / gated.old,
         by_chance=gated.hidden > 0,
-        detects=result.detects + gated.hidden / gated.old,
+        detects=detects + gated.hidden / gated.old,
     )
 
 

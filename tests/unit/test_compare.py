@@ -149,6 +149,17 @@ def test_the_denominator_is_the_mean_raw_count() -> None:
     assert gated.noise == {"memory": 2 * price}
 
 
+def test_a_test_detects_no_less_than_what_its_layouts_leave_open() -> None:
+    """Of four, one is cheaper than before and three dearer: on average by 1 %, which is no growth."""
+    before, limit = found(measured(*[profile(0, 0)] * 5)), Limit(Fraction(1, 100), None)
+    now = measured(*[profile(0, 0, rest) for rest in (9900, 9900, 10_100, 10_200, 10_200)])
+    comparison = compare(now, before, FACTS)
+    verdict = judge(comparison, limit)
+    result = measured_result(now, before, comparison, verdict, limit)
+    assert verdict is Verdict.unchanged
+    assert result.detects == Fraction(1, 100)
+
+
 def test_old_and_new_are_cleaned_alike() -> None:
     """Allocations that cost ten times as much are not noise: all of it counts, nothing is taken off."""
     old = measured(profile(10, 80), profile(10, 80), profile(10, 80))

@@ -209,6 +209,28 @@ def test_growth_of_noise_that_may_be_none_is_close(
     assert gated.is_close is is_close
 
 
+@pytest.mark.parametrize(
+    ("now", "told", "hidden"),
+    [
+        pytest.param(
+            [profile(work=each) for each in (89_990, 96_000, 99_000, 93_000)], 0, True, id="work"
+        ),
+        pytest.param([profile(each) for each in (2010, 4000, 5000, 6000)], 0, True, id="noise"),
+        pytest.param(
+            [profile(each) for each in (2030, 2040, 2020, 2000)], 0, False, id="its range"
+        ),
+        pytest.param([profile(work=91_000)] * 4, 1000, False, id="all of it is told"),
+    ],
+)
+def test_growth_that_layouts_do_not_agree_on_is_not_said_to_be_found(
+    now: list[Profile], told: int, *, hidden: bool
+) -> None:
+    after = denoise_layouts(now, OLD.noise)
+    gated = gate_layouts(OLD, 1, after, 1)
+    assert gated.new - gated.old == told
+    assert gated.untold == (after.mean - OLD.mean if hidden else 0)
+
+
 def test_ends_hold_what_layouts_may_hide() -> None:
     least, most = ends_of_growth(OLD, 1, denoise_layouts([profile(2020)], OLD.noise), 1)
     assert [least, most] == [-10, 30]
