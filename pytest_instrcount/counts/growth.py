@@ -102,7 +102,7 @@ def ends_of_growth(
     return _mean(now) - max(before), _mean(now) - min(before)
 
 
-def untold(
+def left_open(
     old: Denoised, old_calls: int, new: Denoised, new_calls: int, told: Fraction
 ) -> Fraction:
     """How far the raw means of a call, in the layouts of both sides, moved otherwise than is ``told``.

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pytest_instrcount.counts.denoised import Denoised, denoise_layouts
 from pytest_instrcount.counts.fold import fold_rows, has_rule
-from pytest_instrcount.counts.growth import ends_of_growth, grown, untold
+from pytest_instrcount.counts.growth import ends_of_growth, grown, left_open
 from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.counts.noise import UNTOLD
 from pytest_instrcount.counts.profile import Row
@@ -50,7 +50,7 @@ class Gated:
     #: growth per call that may hide there, since as much was taken for none
     hidden: Fraction = Fraction(0)
     #: how far the mean moved otherwise, per call, where layouts do not agree on a change
-    untold: Fraction = Fraction(0)
+    left_open: Fraction = Fraction(0)
 
     @property
     def fraction(self) -> Fraction | None:
@@ -95,7 +95,7 @@ def gate_layouts(before: Denoised, old_calls: int, after: Denoised, new_calls: i
         found.kinds,
         ends_of_growth(*sides),
         0 < abs(found.noise) <= unclear,
-        untold=untold(*sides, found.total),
+        left_open=left_open(*sides, found.total),
     )
 
 

@@ -157,7 +157,7 @@ def measured_result(
     if known is None:
         return result
     result = with_layouts(with_gated(result, gated), known, comparison.old.calls)
-    detects = max(known.detects, gated.untold / max(Fraction(1), gated.old))
+    detects = max(known.detects, gated.left_open / max(Fraction(1), gated.old))
     if gated.collisions is None:
         return replace(result, detects=detects)
     return replace(

@@ -228,7 +228,7 @@ def test_growth_that_layouts_do_not_agree_on_is_not_said_to_be_found(
     after = denoise_layouts(now, OLD.noise)
     gated = gate_layouts(OLD, 1, after, 1)
     assert gated.new - gated.old == told
-    assert gated.untold == (after.mean - OLD.mean if hidden else 0)
+    assert gated.left_open == (after.mean - OLD.mean if hidden else 0)
 
 
 def test_ends_hold_what_layouts_may_hide() -> None:
