@@ -49,8 +49,9 @@ def write_first_job(root: Path) -> str:
     file, the job is only said.
     """
     python = ".".join(map(str, sys.version_info[:2]))
+    root = Path(os.path.realpath(root))
     top = work_tree(root) or root
-    below, where = os.path.relpath(os.path.realpath(root), os.path.realpath(top)), ""
+    below, where = os.path.relpath(root, top), ""
     if (top / ".gitlab-ci.yml").exists():
         if below != ".":
             where = f"\n    - {json.dumps('cd ' + shlex.quote(below))}"

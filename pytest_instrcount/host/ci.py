@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from pytest_instrcount.host.procfs import environment_of, parent_of
-
 #: That which is set decides, the first of several; Jenkins and Azure Pipelines set no ``CI``.
 CI_VARIABLES = ("CI", "BUILD_NUMBER", "TF_BUILD")
 _TOX = "TOX_ENV_NAME"
@@ -24,6 +22,8 @@ def ci_variable(environ: Mapping[str, str]) -> str:
     """
     outer, process = environ, os.getppid()
     while _TOX in outer:  # which hands few variables on, also to a shell that starts pytest
+        from pytest_instrcount.host.procfs import environment_of, parent_of  # not at each start
+
         outer, process = environment_of(process), parent_of(process)
         environ = {**outer, **environ}
     name = next((each for each in CI_VARIABLES if each in environ), "")

@@ -99,9 +99,7 @@ _FIXED_INI = {
 _LEFT_OUT = ("quiet", "loadgroup", "file_or_dir")
 #: Of this plugin's own, given on the command line.
 _KEPT = ("instrcount_trace_backend",)
-
-
-#: Numbers, for those that make shards.
+#: Their values are numbers; a text is of the project's own option.
 _OF_SHARDS = ("splits", "group", "num_shards", "shard_id")
 
 
