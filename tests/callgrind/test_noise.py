@@ -198,5 +198,7 @@ def test_keys_of_other_names(project: pytest.Pytester, run: Callable[..., Any]) 
     assert abs(names["ir"] / names["baseline_ir"] - 1) > 0.01
     assert numbers["verdict"] == "regressed"
     if "dictobject.c" in str(result.stdout):  # not of a stripped interpreter
-        result.stdout.fnmatch_lines(["*no hash seed moves it: this is growth"])
+        # a look-up of a method by its name, where its place in the cache is taken, has no more than that
+        moved = r"no hash seed moves it|hash seeds move it by 0\.0\d+ % at most"
+        result.stdout.re_match_lines([rf" +({moved}): this is growth"])
     result.stdout.fnmatch_lines(["not counted: keys of dicts and sets collide differently*"])
