@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_instrcount.counts.python.source import Site, call_sites, first_line
+from pytest_instrcount.counts.python.source import Site, call_sites, first_line, is_resumed
 
 SOURCE = """\
 import functools
@@ -116,3 +116,21 @@ def test_lines_are_cut_to_the_width() -> None:
     assert len(text) <= 30
     assert text[carets.index("^") : len(carets)] == "call()"
     assert Site(1, "\tcall()", 1, 7).lines(30) == ["call()", "^^^^^^"]
+
+
+@pytest.mark.parametrize(
+    ("source", "qualname", "resumed"),
+    [
+        ("async def f(): pass\n", "f", True),
+        ("def f():\n    yield\n", "f", True),
+        ("def f(): pass\n", "f", False),
+        ("async def f():\n    [await g() for g in x]\n", "f.<locals>.<listcomp>", True),
+        ("async def f():\n    {g async for g in x}\n", "f.<locals>.<setcomp>", True),
+        ("async def f():\n    {g: 1 for g in x}\n", "f.<locals>.<dictcomp>", False),
+    ],
+)
+def test_what_is_resumed(tmp_path: Path, source: str, qualname: str, resumed: bool) -> None:
+    """Comprehensions that await are, too."""
+    path = tmp_path / "shop.py"
+    path.write_text(source)
+    assert is_resumed(str(path), qualname, 0) is resumed

@@ -117,13 +117,19 @@ def _written(callee: str) -> str:
 
 
 def is_resumed(path: str, qualname: str, line: int) -> bool:
-    """True if a function, as far as its source is to be had, is a generator or a coroutine."""
+    """True if a function, as far as its source is to be had, is a generator or a coroutine.
+
+    So is a comprehension that awaits.
+    """
     if qualname.rpartition(".")[2] == "<genexpr>":
         return True
     node = _function(path, qualname, line)
     if node is None or isinstance(node, ast.AsyncFunctionDef):
         return node is not None
-    return any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _within(node))
+    return any(
+        isinstance(each, (ast.Yield, ast.YieldFrom, ast.Await)) or getattr(each, "is_async", 0)
+        for each in _within(node)
+    )
 
 
 def _namesakes(path: str, qualname: str, line: int) -> list[ast.AST]:
