@@ -11,9 +11,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.folder import read_folder
 from pytest_instrcount.gate.store.parts import profiles_beside
+from pytest_instrcount.gate.store.schema import Baseline
 
 
 def main() -> None:

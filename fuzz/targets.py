@@ -34,10 +34,9 @@ from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit, parse_count_limit, parse_limit
 from pytest_instrcount.gate.records import RunSummary, measured_result
-from pytest_instrcount.gate.store.baseline import Found, to_baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
-from pytest_instrcount.gate.store.schema import Baseline
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.summary import parse_summary, summary_text
 from pytest_instrcount.report.bundle import load_bundle, render_bundle
 from pytest_instrcount.report.callgrind import baseline_profile, measured_profile, python_profile
@@ -245,8 +244,8 @@ def _measurement(profile: Profile) -> Measurement:
 def _judge(old: Baseline, new: Measurement) -> None:
     """Compare with a baseline, and show it in all reports."""
     environment = old.environment
-    comparison = compare(new, Found(old), environment)
-    result = measured_result(new, Found(old), comparison, Verdict.regressed, _LIMIT)
+    comparison = compare(new, old, environment)
+    result = measured_result(new, old, comparison, Verdict.regressed, _LIMIT)
     if old.python is not None:
         result = replace(result, python=find_blame(old.python, replace(_TREE, how=old.python.how)))
     summary = RunSummary((result,), environment, title="fuzz")

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_instrcount.gate.store.baseline import Found, load_baseline
+from pytest_instrcount.gate.store.baseline import load_baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.parts import parts_of, profile_path, profiles_beside
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.files import replace_file
 
 #: The sample of what is written today.
@@ -20,8 +21,8 @@ SAMPLE = Path(__file__).parent / "data/baselines/schema6.json"
 def read_whole(path: Path) -> dict[str, Any]:
     """All that is known of the test whose summary is at a path, as values of JSON."""
     found = load_baseline(path)
-    assert isinstance(found, Found), path
-    values: dict[str, Any] = json.loads(render_baseline(found.baseline))
+    assert isinstance(found, Baseline), path
+    values: dict[str, Any] = json.loads(render_baseline(found))
     return values
 
 

@@ -17,10 +17,10 @@ from pytest_instrcount.gate.compare import Gated, differing
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import RunSummary, TestResult
-from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import StoredFile, read_folder
 from pytest_instrcount.gate.store.names import printable, shown_path
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.stored import compare_stored
 from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.failure import render_failure

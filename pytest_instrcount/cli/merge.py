@@ -13,7 +13,6 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.policy import Policy
-from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import (
@@ -25,6 +24,7 @@ from pytest_instrcount.gate.store.folder import (
 )
 from pytest_instrcount.gate.store.names import file_error, printable, shown_path
 from pytest_instrcount.gate.store.parts import summary_of
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.shard import Shard, denoise_again, load_shard
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline, Store
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.folder import StoredFile, read_each
 from pytest_instrcount.gate.store.names import (
@@ -19,6 +19,7 @@ from pytest_instrcount.gate.store.names import (
     printable,
     shown_path,
 )
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import escape_controls, escape_unprintable
 from pytest_instrcount.report.bundle import Bundle, BundledTest, show_command
 from pytest_instrcount.report.history import Past, read_past

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from pytest_instrcount.counts.measurement import Counted, Measurement
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.baseline_json import OLDER
-from pytest_instrcount.gate.store.schema import MOST_NAMES, raw_baseline
+from pytest_instrcount.gate.store.schema import MOST_NAMES, Baseline, raw_baseline
 
 Record = TypeVar("Record", Measurement, Baseline)
 
@@ -42,42 +42,41 @@ class Baselines:
     lost: set[str] = field(default_factory=set)
     #: nodeid of a test -> what it was called when its baseline was made
     renamed: dict[str, str] = field(default_factory=dict)
-    _read: dict[str, Missing | bytes | InstrcountError] = field(default_factory=dict)
+    _read: dict[str, bytes | InstrcountError | None] = field(default_factory=dict)
     #: the one that was asked for last
-    _last: tuple[str, Found] | None = None
+    _last: tuple[str, Baseline] | None = None
 
-    def get(self, nodeid: str) -> Missing | Found | InstrcountError:
+    def get(self, nodeid: str) -> Baseline | InstrcountError | None:
         """The baseline of a test; an error where its file cannot be read.
 
         Raises InstrcountError where it is of an older format: so are all others.
         """
         if self._last is not None and self._last[0] == nodeid:
             return self._last[1]
-        known = self._read.get(nodeid)
-        if known is None:
+        if nodeid not in self._read:
             found = self._read_file(nodeid)
-            self._read[nodeid] = packed(found.baseline) if isinstance(found, Found) else found
+            self._read[nodeid] = packed(found) if isinstance(found, Baseline) else found
         else:
-            found = Found(unpacked(known, Baseline)) if isinstance(known, bytes) else known
-        if isinstance(found, Found):
+            known = self._read[nodeid]
+            found = unpacked(known, Baseline) if isinstance(known, bytes) else known
+        if isinstance(found, Baseline):
             self._last = nodeid, found
         return found
 
-    def _read_file(self, nodeid: str) -> Missing | Found | InstrcountError:
+    def _read_file(self, nodeid: str) -> Baseline | InstrcountError | None:
         try:
             found = self.store.read(self.renamed.get(nodeid, nodeid), updating=self.updating)
         except InstrcountError as error:
             if error.slug == OLDER:
                 raise
             return error
-        if isinstance(found, Found) and nodeid in self.renamed:
-            old = found.baseline
-            names = (*old.formerly, old.nodeid)[-MOST_NAMES:]
-            found = Found(replace(old, nodeid=nodeid, formerly=names))
-        if isinstance(found, Found):
-            known = found.baseline.denoised
+        if found is not None and nodeid in self.renamed:
+            names = (*found.formerly, found.nodeid)[-MOST_NAMES:]
+            found = replace(found, nodeid=nodeid, formerly=names)
+        if found is not None:
+            known = found.denoised
             self.noise.update(() if known is None else known.noise.functions)
-            if found.baseline.lost:
+            if found.lost:
                 self.lost.add(nodeid)
         return found
 
@@ -90,10 +89,9 @@ class Baselines:
 
     def hold(self, measurement: Measurement, environment: Mapping[str, str]) -> bool:
         """True if the baseline of a test holds this very count, and more layouts of it."""
-        found = self.get(measurement.nodeid)
-        if not isinstance(found, Found) or measurement.nodeid in self.renamed:
+        old = self.get(measurement.nodeid)
+        if not isinstance(old, Baseline) or measurement.nodeid in self.renamed:
             return False
-        old = found.baseline
         if old.denoised is None or old.denoised.layouts == 1:
             return False
         raw = replace(old, denoised=None, python=None, ledger=(), body="", formerly=())
@@ -101,7 +99,7 @@ class Baselines:
 
     def have_changed(self, nodeid: str) -> bool:
         """True if somebody has stored another baseline of a test since it was read."""
-        read = Missing() if nodeid in self.renamed else self.get(nodeid)
+        read = None if nodeid in self.renamed else self.get(nodeid)
         return self.store.read(nodeid, updating=True) != read
 
     def has(self, nodeid: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pytest_instrcount.counts.python.blame import PythonBlame, find_blame
 from pytest_instrcount.counts.python.tree import CallTree
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.schema import Baseline
 
 
 def blame_test(nodeid: str, old: Baseline, tree: CallTree | None, body: str) -> PythonBlame | None:

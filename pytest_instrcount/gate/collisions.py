@@ -18,7 +18,7 @@ from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.gate.compare import Delta, Gated
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.schema import Baseline
 
 #: The hash seeds beside the usual one under which a test is measured whose verdict hangs on collisions.
 OTHER_SEEDS = range(2, 9)

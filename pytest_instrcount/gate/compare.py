@@ -16,8 +16,7 @@ from pytest_instrcount.counts.noise import UNTOLD
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.rules import RULES_VERSION
 from pytest_instrcount.counts.work import added_work
-from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing
-from pytest_instrcount.gate.store.schema import HASHED, hashed
+from pytest_instrcount.gate.store.schema import HASHED, Baseline, hashed
 
 #: What stands for a fact or a package that one of the two sides does not have.
 ABSENT = "(none)"
@@ -113,11 +112,6 @@ class FunctionDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
-    """There is no baseline."""
-
-
-@dataclass(frozen=True, slots=True)
 class Incomparable:
     """The baseline is of another environment, or was made in another way."""
 
@@ -143,11 +137,12 @@ class Delta:
     work: tuple[tuple[str, Fraction, Fraction], ...] = ()
 
 
-Comparison: TypeAlias = New | Incomparable | Delta
+#: None without a baseline.
+Comparison: TypeAlias = "Incomparable | Delta | None"
 
 
 def compare(
-    measurement: Measurement, baseline: Missing | Found, environment: Mapping[str, str]
+    measurement: Measurement, old: Baseline | None, environment: Mapping[str, str]
 ) -> Comparison:
     """Compare a measurement, made in ``environment``, with the stored baseline.
 
@@ -156,12 +151,11 @@ def compare(
     do, nor does the number of calls: counts are per call.
 
     >>> measurement = Measurement("t.py::test_a", 100, 1, 20, "fork", {}, {})
-    >>> compare(measurement, Missing(), {"valgrind": "3.19.0"})
-    New()
+    >>> compare(measurement, None, {"valgrind": "3.19.0"}) is None
+    True
     """
-    if isinstance(baseline, Missing):
-        return New()
-    old = baseline.baseline
+    if old is None:
+        return None
     elsewhere = differing_facts(old.environment, environment)
     releases = elsewhere if may_compare(old.environment, environment) else ()
     differences = () if releases else elsewhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from pytest_instrcount.counts.work import ALLOCATIONS, count_work
-from pytest_instrcount.gate.compare import Comparison, Delta, Gated, Incomparable, New
+from pytest_instrcount.gate.compare import Comparison, Delta, Gated, Incomparable
 from pytest_instrcount.gate.limit import Limit
 
 
@@ -42,10 +42,10 @@ def judge(comparison: Comparison, limit: Limit) -> Verdict:
     """The verdict on one measured test, from the exact counts per call.
 
     >>> from fractions import Fraction
-    >>> print(judge(New(), Limit(Fraction(1, 100), None)))
+    >>> print(judge(None, Limit(Fraction(1, 100), None)))
     new
     """
-    if isinstance(comparison, New):
+    if comparison is None:
         return Verdict.new
     if isinstance(comparison, Incomparable) or (comparison.releases and comparison.gated.fraction):
         return Verdict.incomparable

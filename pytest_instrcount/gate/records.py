@@ -24,7 +24,7 @@ from pytest_instrcount.gate.compare import (
 )
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing
+from pytest_instrcount.gate.store.schema import Baseline
 
 #: Verdicts that an update of the baselines would settle.
 ACCEPTABLE = frozenset({Verdict.regressed, Verdict.improved, Verdict.new, Verdict.incomparable})
@@ -117,13 +117,12 @@ class TestResult:
 
 def measured_result(
     measurement: Measurement,
-    baseline: Missing | Found,
+    old: Baseline | None,
     comparison: Comparison,
     verdict: Verdict,
     limit: Limit,
 ) -> TestResult:
     """The result of a test that was measured, from what `compare` and `judge` said of it."""
-    old = baseline.baseline if isinstance(baseline, Found) else None
     result = TestResult(
         nodeid=measurement.nodeid,
         verdict=verdict,

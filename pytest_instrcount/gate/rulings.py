@@ -20,16 +20,10 @@ from pytest_instrcount.gate.gate import NEVER_WRITTEN, Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult, measured_result, stored_result
-from pytest_instrcount.gate.store.baseline import (
-    Baseline,
-    Found,
-    Missing,
-    Store,
-    changed_meanwhile,
-    to_baseline,
-)
+from pytest_instrcount.gate.store.baseline import Store, changed_meanwhile
 from pytest_instrcount.gate.store.ledger import Entry, add_entry
 from pytest_instrcount.gate.store.parts import ledger_beside
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.shard import Shard
 from pytest_instrcount.gate.store.updating import Update
 from pytest_instrcount.gate.suspicion import may_have_moved, verdict_on
@@ -74,15 +68,15 @@ class Rulings:
         """The folder of the baselines."""
         return self.baselines.store
 
-    def baseline(self, nodeid: str) -> Missing | Found | InstrcountError:
+    def baseline(self, nodeid: str) -> Baseline | InstrcountError | None:
         """The baseline of a test, as `Baselines.get` finds it."""
         return self.baselines.get(nodeid)
 
     def made_with(self, nodeid: str) -> Baseline | None:
         """The baseline whose repetition is to be used again: one that may be comparable."""
         found = self.baseline(nodeid)
-        if isinstance(found, Found) and may_compare(found.baseline.environment, self.environment):
-            return found.baseline
+        if isinstance(found, Baseline) and may_compare(found.environment, self.environment):
+            return found
         return None
 
     def rule(
@@ -103,7 +97,7 @@ class Rulings:
             unit=self.environment.get("unit", result.unit),
             allocs_limit=allocs if allocates else None,
             tree=result.tree if self.trees else None,
-            detail=self._elsewhere(nodeid) if isinstance(found, Missing) else (),
+            detail=self._elsewhere(nodeid) if found is None else (),
         )
         delta = comparison if isinstance(comparison, Delta) else None
         if self.first_look and not measurement.layouts and delta is not None:
@@ -195,7 +189,7 @@ class Rulings:
         if self.results[nodeid].verdict not in (Verdict.regressed, Verdict.improved):
             return None
         found = self.baseline(nodeid)
-        known = found.baseline.python if isinstance(found, Found) else None
+        known = found.python if isinstance(found, Baseline) else None
         return None if known is None else known.how
 
     def attribute(self, nodeid: str, tree: CallTree, body: str) -> None:
@@ -203,15 +197,15 @@ class Rulings:
         found, folded = self.baseline(nodeid), tree.fold()
         self._trees[nodeid] = folded
         result = replace(self.results[nodeid], tree=folded, tree_is_new=True)
-        if isinstance(found, Found) and result.delta is not None:
-            blame = blame_test(nodeid, found.baseline, tree, body)
+        if isinstance(found, Baseline) and result.delta is not None:
+            blame = blame_test(nodeid, found, tree, body)
             result = replace(result, python=blame)
         self.results[nodeid] = result
 
     def _ledger(self, baseline: Baseline) -> tuple[Entry, ...]:
         """That of the baseline before, and this run's reason."""
         found = self.baseline(baseline.nodeid)
-        old = found.baseline if isinstance(found, Found) else None
+        old = found if isinstance(found, Baseline) else None
         path = self.store.path(baseline.nodeid)
         ledger = ledger_beside(path, baseline.nodeid) if old is None else old.ledger
         if not self.reason:

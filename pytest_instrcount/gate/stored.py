@@ -21,7 +21,7 @@ from pytest_instrcount.gate.compare import (
 from pytest_instrcount.gate.gate import Verdict, judge_counts
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult, with_gated, with_layouts
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.schema import Baseline
 
 
 def compare_stored(old: Baseline, new: Baseline, limit: Limit) -> TestResult:

@@ -9,8 +9,8 @@ from pytest_instrcount.counts.outfile import Call, Function, header_lines, write
 from pytest_instrcount.counts.profile import Row, add_row
 from pytest_instrcount.counts.python.source import call_sites, first_line
 from pytest_instrcount.counts.python.tree import CallTree, Path, Place
-from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import several
 
 #: What stands in a baseline for who calls a function, and for what it calls: that is not stored.

@@ -8,9 +8,9 @@ from fractions import Fraction
 from tabulate import tabulate
 
 from pytest_instrcount.counts.python.tree import CallTree, Path
-from pytest_instrcount.gate.store.baseline import Baseline
 from pytest_instrcount.gate.store.calls import CallTable
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.branches import edge_name
 from pytest_instrcount.report.words import (

@@ -25,7 +25,7 @@ from pytest_instrcount.counts.profile import Profile, sum_profiles
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.host.text import duration, several
 from pytest_instrcount.report.words import cut_left

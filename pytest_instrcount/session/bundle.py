@@ -16,9 +16,9 @@ from pathlib import Path
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.names import file_error
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.files import replaceable, write_output
 from pytest_instrcount.host.git import run_git, work_tree
 from pytest_instrcount.report.bundle import (
@@ -62,7 +62,7 @@ class Bundler:
         self,
         result: TestResult,
         text: Sequence[str],
-        found: Missing | Found | InstrcountError,
+        found: Baseline | InstrcountError | None,
         measurement: Measurement | None,
     ) -> None:
         """One test that failed for its count, or for having none."""
@@ -73,7 +73,7 @@ class Bundler:
                     result.verdict.value,
                     tuple(text),
                     numbers_of(result),
-                    render_baseline(found.baseline) if isinstance(found, Found) else None,
+                    render_baseline(found) if isinstance(found, Baseline) else None,
                     measurement,
                     None if result.python is None else result.python.new,
                 )

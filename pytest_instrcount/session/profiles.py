@@ -13,7 +13,6 @@ from pytest_instrcount.counts.outfile import header_lines, join_dumps
 from pytest_instrcount.counts.python.tree import CallTree, Place
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import (
     file_name,
@@ -22,6 +21,7 @@ from pytest_instrcount.gate.store.names import (
     reason_of,
     shown_path,
 )
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.bundle import BundledTest
@@ -100,13 +100,13 @@ class Keeper:
         self._places[nodeid] = dict(tree.places)
         self._write(nodeid, PYTHON, lambda: python_profile(tree, nodeid, "now"))
 
-    def failed(self, result: TestResult, found: Missing | Found | InstrcountError) -> TestResult:
+    def failed(self, result: TestResult, found: Baseline | InstrcountError | None) -> TestResult:
         """Keep the old side of a test that is to fail; its text then says where both are."""
         if self.folder is None or result.nodeid not in self._kept:
             return result
         told = [f"profile now:    {self._shown(result.nodeid, COUNTED)}"]
-        if isinstance(found, Found):
-            old = found.baseline
+        if isinstance(found, Baseline):
+            old = found
             if self._write(result.nodeid, BASELINE, lambda: baseline_profile(old)):
                 told.append(f"profile before: {self._shown(result.nodeid, BASELINE)}")
             tree = old.python

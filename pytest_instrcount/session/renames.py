@@ -16,7 +16,7 @@ import pytest
 
 from pytest_instrcount.config.compat import fixture_info
 from pytest_instrcount.gate.cause import Cause
-from pytest_instrcount.gate.store.baseline import Found, Store
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.host.foreign import is_any, names_of, origin_of
 from pytest_instrcount.session.selection import Selection
 
@@ -165,5 +165,5 @@ def _gone(store: Store, selection: Selection, measured: Iterable[str]) -> Iterat
     for _, owner in store.list({store.path(nodeid) for nodeid in measured}):
         if isinstance(owner, str) and selection.stale(owner) is Cause.gone:
             found = store.read(owner)
-            if isinstance(found, Found) and found.baseline.body:
-                yield owner, found.baseline.body
+            if found is not None and found.body:
+                yield owner, found.body

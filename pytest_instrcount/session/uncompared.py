@@ -14,8 +14,8 @@ from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.policy import Result
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, Missing
 from pytest_instrcount.gate.store.names import measure, named
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import several
 from pytest_instrcount.session import replay
 from pytest_instrcount.session.findings import Findings
@@ -93,7 +93,7 @@ def is_tolerated(
     That is pytest's to report; an update gives it a baseline, and from then on it is compared.
     """
     unexpected = any(report.passed and hasattr(report, "wasxfail") for report in reports)
-    held = nodeid in findings.budgets or not isinstance(findings.rulings.baseline(nodeid), Missing)
+    held = nodeid in findings.budgets or findings.rulings.baseline(nodeid) is not None
     return unexpected and not (held or updating)
 
 
@@ -123,12 +123,12 @@ def settle_left(
         left = findings.left.get(nodeid, _TAKEN)
         found = rulings.baseline(nodeid)
         nothing_said = left is _TAKEN or left.cause is Cause.skipped
-        if isinstance(found, Missing) and not (nothing_said and rulings.policy.missing == "fail"):
+        if found is None and not (nothing_said and rulings.policy.missing == "fail"):
             without += [nodeid] if nothing_said else []
         elif left.cause is None:
             natively.append(nodeid)
         else:
-            ir = found.baseline.ir if isinstance(found, Found) else None
+            ir = found.ir if isinstance(found, Baseline) else None
             rulings.results[nodeid] = TestResult(
                 nodeid, Verdict.uncounted, None, ir, None, limit, reason=left.said, cause=left.cause
             )

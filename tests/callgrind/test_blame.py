@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_instrcount.gate.store.baseline import Found, load_baseline
+from pytest_instrcount.gate.store.baseline import load_baseline
+from pytest_instrcount.gate.store.schema import Baseline
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
@@ -81,10 +82,10 @@ def suite(project: pytest.Pytester) -> pytest.Pytester:
 def test_the_culprit_is_named(suite: pytest.Pytester, run: Run) -> None:
     """Not what is called more often, but what calls it; with its place, and no map is left."""
     suite.runpytest_subprocess("--instrcount-update-baseline").assert_outcomes(passed=4)
-    found = load_baseline(next(Path(suite.path).rglob("test_plain-*.json")))
-    assert isinstance(found, Found) and found.baseline.python is not None
-    stored, rows = found.baseline, list(found.baseline.python.rows())
-    assert found.baseline.python.how == "trampolines"
+    stored = load_baseline(next(Path(suite.path).rglob("test_plain-*.json")))
+    assert isinstance(stored, Baseline) and stored.python is not None
+    rows = list(stored.python.rows())
+    assert stored.python.how == "trampolines"
     assert rows[0][:2] == (0, "test_shop.py:test_plain")
     assert [row[3] for row in rows if row[1] == "shop.py:Item.price"] == [30 * stored.calls]
     # the parts add up to the whole and what trampolines cost: from 3.12 on calls lose a shortcut

@@ -16,7 +16,6 @@ import pytest
 
 from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.gate.compare import Delta, compare
-from pytest_instrcount.gate.store.baseline import Found
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
 
@@ -102,7 +101,7 @@ def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
     found = load_bundle(bundle)
     for test in found.tests:
         assert test.baseline is not None and test.measurement is not None
-        baseline = Found(parse_baseline(test.baseline, bundle))
+        baseline = parse_baseline(test.baseline, bundle)
         again = compare(test.measurement, baseline, found.environment)
         assert isinstance(again, Delta) and again.gated.fraction is not None
         assert float(again.gated.fraction) == tests[test.nodeid]["delta"]

@@ -585,7 +585,7 @@ class Project:
     def baseline_ir(self) -> dict[str, int]:
         """The stored count per call by the name of the test."""
         return {
-            name: getattr(load_baseline(path), "baseline").ir  # noqa: B009 - it is Found
+            name: getattr(load_baseline(path), "ir")  # noqa: B009 - it is there
             for name, path in self.baselines().items()
         }
 

@@ -9,7 +9,6 @@ import pytest
 
 from pytest_instrcount.cli.main import main
 from pytest_instrcount.gate.compare import Delta, compare
-from pytest_instrcount.gate.store.baseline import Found
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
 from tests.baselines import plant, read_whole
@@ -107,7 +106,7 @@ def test_it_holds_both_sides(slower: Project) -> None:
     assert json.loads(test.baseline) == read_whole(slower.baselines()["test_a"])
     assert test.measurement is not None and test.python is not None
     assert len(test.measurement.layouts) == 4
-    found = Found(parse_baseline(test.baseline, Path()))
+    found = parse_baseline(test.baseline, Path())
     again = compare(test.measurement, found, bundle.environment)
     assert isinstance(again, Delta)
     assert str(again.gated.fraction) == test.numbers["delta"]

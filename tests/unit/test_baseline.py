@@ -28,18 +28,11 @@ from pytest_instrcount.counts.standardize import standardize
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.baselines import Baselines
 from pytest_instrcount.gate.store import baseline, textfile
-from pytest_instrcount.gate.store.baseline import (
-    Baseline,
-    Found,
-    Missing,
-    Store,
-    env_key,
-    read_baseline,
-    to_baseline,
-    write_baseline,
-)
+from pytest_instrcount.gate.store.baseline import Store, read_baseline, write_baseline
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline, render_baseline
+from pytest_instrcount.gate.store.names import env_key
 from pytest_instrcount.gate.store.parts import profile_path, profiles_beside
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.summary import parse_summary, summary_text, without_profile
 from tests.baselines import SAMPLE, plant, plant_profile, read_whole
 
@@ -163,7 +156,7 @@ def test_a_very_long_file_part_can_be_stored(tmp_path: Path, file: str) -> None:
     """5,000 characters are cut, and the file can be written, found and listed."""
     store, nodeid = Store(tmp_path, KEY), f"{file}.py::test_a"
     assert store.write(to_baseline(measurement(nodeid), FACTS))
-    assert isinstance(store.read(nodeid), Found)
+    assert isinstance(store.read(nodeid), Baseline)
     assert [owner for _, owner in store.list()] == [nodeid]
 
 
@@ -354,9 +347,8 @@ def test_order_of_facts_is_no_change() -> None:
 
 def test_sample_of_schema_6() -> None:
     """The sample that stays forever is what is written today, byte for byte."""
-    found = read_baseline(SAMPLE, NODEID)
-    assert isinstance(found, Found)
-    stored = found.baseline
+    stored = read_baseline(SAMPLE, NODEID)
+    assert isinstance(stored, Baseline)
     assert stored.ir == 46_801
     assert stored.rows["(other)"] == Row(25, 2)
     assert stored.inclusive["_json.c:encoder_listencode_obj"] == 301_259
@@ -419,9 +411,9 @@ def test_samples_of_older_schemas_are_replaced_by_an_update(tmp_path: Path, olde
     path = store.path(NODEID)
     path.parent.mkdir(parents=True)
     path.write_bytes(older.read_bytes())
-    assert store.read(NODEID, updating=True) == Missing()
+    assert store.read(NODEID, updating=True) is None
     assert store.write(to_baseline(measurement(), FACTS))
-    assert store.read(NODEID) == Found(to_baseline(measurement(), FACTS))
+    assert store.read(NODEID) == to_baseline(measurement(), FACTS)
 
 
 def test_ten_earlier_names_are_kept(tmp_path: Path) -> None:
@@ -430,9 +422,9 @@ def test_ten_earlier_names_are_kept(tmp_path: Path) -> None:
     made = to_baseline(measurement(), FACTS)
     store.write(replace(made, formerly=tuple(map(str, range(10)))))
     found = Baselines(store, updating=False, renamed={"new": NODEID}).get("new")
-    assert isinstance(found, Found)
-    assert found.baseline.formerly == (*map(str, range(1, 10)), NODEID)
-    store.write(found.baseline)
+    assert isinstance(found, Baseline)
+    assert found.formerly == (*map(str, range(1, 10)), NODEID)
+    store.write(found)
     assert store.read("new") == found
 
 
@@ -673,9 +665,9 @@ def test_a_conflict_says_what_to_do(tmp_path: Path) -> None:
     assert caught.value.fix == (
         f"pytest --instrcount-update-baseline {shlex.quote(NODEID)}    # settles it by measuring"
     )
-    assert read_baseline(path, NODEID, updating=True) == Missing()
+    assert read_baseline(path, NODEID, updating=True) is None
     assert write_baseline(path, to_baseline(measurement(), FACTS))
-    assert read_baseline(path, NODEID) == Found(to_baseline(measurement(), FACTS))
+    assert read_baseline(path, NODEID) == to_baseline(measurement(), FACTS)
 
 
 def test_one_row_is_consistent() -> None:
@@ -740,10 +732,10 @@ def test_a_lost_profile_is_no_damage(tmp_path: Path, how: str) -> None:
         (tmp_path / "elsewhere").write_bytes(data)
         profile.symlink_to(tmp_path / "elsewhere")
     found = read_baseline(path, NODEID)
-    assert isinstance(found, Found) and isinstance(whole, Found)
-    assert found.baseline == without_profile(whole.baseline, PROFILE)
-    assert found.baseline.compared_ir == whole.baseline.compared_ir
-    assert write_baseline(path, whole.baseline)
+    assert isinstance(found, Baseline) and isinstance(whole, Baseline)
+    assert found == without_profile(whole, PROFILE)
+    assert found.compared_ir == whole.compared_ir
+    assert write_baseline(path, whole)
     assert read_baseline(path, NODEID) == whole
     assert not profile.is_symlink()
 
@@ -825,10 +817,10 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_is_a_variant(tmp_path: Path) -> None:
     """No file, no folder, a dangling link: missing, not an error."""
-    assert read_baseline(tmp_path / "x.json", NODEID) == Missing()
-    assert read_baseline(tmp_path / "no" / "x.json", NODEID) == Missing()
+    assert read_baseline(tmp_path / "x.json", NODEID) is None
+    assert read_baseline(tmp_path / "no" / "x.json", NODEID) is None
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
-    assert read_baseline(tmp_path / "link.json", NODEID) == Missing()
+    assert read_baseline(tmp_path / "link.json", NODEID) is None
 
 
 @given(st.binary(max_size=300))
@@ -848,9 +840,9 @@ def test_any_bytes_are_an_error_of_ours(
 def test_write_then_read(tmp_path: Path) -> None:
     """What was measured comes back, with the facts."""
     store = Store(tmp_path / "new" / "base", KEY)
-    assert store.read(NODEID) == Missing()
+    assert store.read(NODEID) is None
     assert store.write(to_baseline(measurement(), FACTS))
-    assert store.read(NODEID) == Found(to_baseline(measurement(), FACTS))
+    assert store.read(NODEID) == to_baseline(measurement(), FACTS)
     path = store.path(NODEID)
     assert sorted(path.parent.iterdir()) == sorted([path, *profiles_beside(path)])
 
@@ -908,7 +900,7 @@ def test_a_full_disk_leaves_what_was(
     assert "ls -ld" in caught.value.fix
     assert path.read_bytes() == before
     assert sorted(tmp_path.iterdir()) == sorted([path, *profiles_beside(path)])
-    assert read_baseline(path, NODEID) == Found(to_baseline(measurement(), FACTS))
+    assert read_baseline(path, NODEID) == to_baseline(measurement(), FACTS)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

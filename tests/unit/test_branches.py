@@ -10,8 +10,9 @@ import pytest
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Row
-from pytest_instrcount.gate.store.baseline import Found, Missing, Store, to_baseline
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.ledger import Entry
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.updating import updating
 from tests.unit.test_history import Repository
 
@@ -44,9 +45,9 @@ class Project(Repository):
         found = {
             name: self.baselines.read(f"test_x.py::{name}") for name in (*OLD, "test_n", "test_o")
         }
-        whole = {name: each for name, each in found.items() if isinstance(each, Found)}
-        assert not any(each.baseline.lost for each in whole.values())
-        return {name: each.baseline.ir for name, each in whole.items()}
+        whole = {name: each for name, each in found.items() if isinstance(each, Baseline)}
+        assert not any(each.lost for each in whole.values())
+        return {name: each.ir for name, each in whole.items()}
 
     def merge(self, branch: str) -> str:
         """What git says of the files that it cannot merge."""
@@ -136,8 +137,8 @@ def test_branches_with_the_same_test(project: Project) -> None:
     said = project.merge("other")
     assert said.count("CONFLICT") == 1 and ".json" in said
     nodeid = "test_x.py::test_a"
-    assert project.baselines.read(nodeid, updating=True) == Missing()
-    assert project.baselines.read("test_x.py::test_b") != Missing()
+    assert project.baselines.read(nodeid, updating=True) is None
+    assert project.baselines.read("test_x.py::test_b") is not None
     project.update({"test_a": 400_000})
     assert project.counts() == dict.fromkeys(OLD, 100_000) | {"test_a": 400_000}
     assert not list(project.baselines.unnamed_profiles())

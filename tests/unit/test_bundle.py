@@ -24,8 +24,8 @@ from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, to_baseline
 from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
+from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.report.bundle import (
     Bundle,
     BundledTest,
@@ -123,9 +123,9 @@ def test_it_holds_all_that_was_judged(stored: Path) -> None:
     bundle = load_bundle(stored)
     test = bundle.tests[0]
     assert test.baseline is not None and test.measurement is not None
-    found = Found(parse_baseline(test.baseline, stored))
+    found = parse_baseline(test.baseline, stored)
     again = compare(test.measurement, found, bundle.environment)
-    assert again == compare(NEW, Found(replace(OLD, python=TREE)), FACTS)
+    assert again == compare(NEW, replace(OLD, python=TREE), FACTS)
 
 
 def test_numbers_are_exact() -> None:

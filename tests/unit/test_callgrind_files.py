@@ -14,7 +14,7 @@ from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row, sum_profiles
 from pytest_instrcount.counts.python.tree import TRACER, TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.report.callgrind import CALLED, CALLERS, baseline_profile, python_profile
 
 DATA = Path(__file__).parents[1] / "data" / "callgrind"

@@ -12,7 +12,6 @@ from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.gate.collisions import hangs_on_collisions, in_tables, settle_collisions
 from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.store.baseline import Found
 from pytest_instrcount.gate.store.schema import to_baseline
 
 LOOKUP, INSERT = "dictobject.c:unicodekeys_lookup_unicode", "dictobject.c:insertdict"
@@ -36,7 +35,7 @@ def under_seeds(new: Measurement, *lookups: int) -> Measurement:
 
 
 def delta(old: Measurement, new: Measurement) -> Delta:
-    found = compare(new, Found(to_baseline(old, {})), {})
+    found = compare(new, to_baseline(old, {}), {})
     assert isinstance(found, Delta)
     return settle_collisions(found)
 

@@ -20,14 +20,13 @@ from pytest_instrcount.gate.compare import (
     FunctionDelta,
     Gated,
     Incomparable,
-    New,
     compare,
     differing,
 )
 from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import measured_result
-from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 
 FACTS = {"valgrind": "3.19.0", "glibc": "2.36"}
 
@@ -41,8 +40,8 @@ def measurement(
     return Measurement("t.py::a", total_ir, calls, 20, "fork", rows or {}, packages or {})
 
 
-def found(old: Measurement, facts: Mapping[str, str] = FACTS) -> Found:
-    return Found(to_baseline(old, facts))
+def found(old: Measurement, facts: Mapping[str, str] = FACTS) -> Baseline:
+    return to_baseline(old, facts)
 
 
 def delta(old: Measurement, new: Measurement) -> Delta:
@@ -53,7 +52,7 @@ def delta(old: Measurement, new: Measurement) -> Delta:
 
 def test_missing_is_new() -> None:
     """Without a baseline there is nothing to compare, not a growth from zero."""
-    assert compare(measurement(), Missing(), FACTS) == New()
+    assert compare(measurement(), None, FACTS) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_old_and_new_are_cleaned_alike() -> None:
 def test_a_baseline_without_layouts_is_compared_as_it_was_counted() -> None:
     """Nothing is known of its noise."""
     old = replace(to_baseline(measured(profile(10, 70)), FACTS), denoised=None)
-    comparison = compare(measured(profile(10, 80)), Found(old), FACTS)
+    comparison = compare(measured(profile(10, 80)), old, FACTS)
     assert isinstance(comparison, Delta)
     assert comparison.gated.fraction == Fraction(100, 10_700)
     assert comparison.gated.floor == 0
@@ -181,7 +180,7 @@ def test_other_rules_are_incomparable() -> None:
     assert old.denoised is not None
     old = replace(old, denoised=replace(old.denoised, noise=Noise(RULES_VERSION + 1)))
     new = measured(profile(10, 70))
-    assert compare(new, Found(old), FACTS) == Incomparable(
+    assert compare(new, old, FACTS) == Incomparable(
         (("rules", str(RULES_VERSION + 1), str(RULES_VERSION)),)
     )
 

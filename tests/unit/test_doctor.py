@@ -22,7 +22,8 @@ from pytest_instrcount.cli.doctor.trials import Outcome, Trial
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Store, to_baseline
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.schema import to_baseline
 
 HERE, COPY = Path("/project"), Path("/elsewhere")
 NODEID = "test_a.py::test_it"

@@ -17,7 +17,8 @@ from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.rulings import Rulings
-from pytest_instrcount.gate.store.baseline import Store, to_baseline
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.session.drift import age_and_drift
 
 NODEID = "test_a.py::test_x"

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.gate.cause import Cause
-from pytest_instrcount.gate.compare import Comparison, Incomparable, New, compare
+from pytest_instrcount.gate.compare import Comparison, Incomparable, compare
 from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.gate.policy import Policy, UpdatePolicy, should_write
-from pytest_instrcount.gate.store.baseline import Found, to_baseline
+from pytest_instrcount.gate.store.schema import to_baseline
 
 
 def compared(old: tuple[int, int], new: tuple[int, int]) -> Comparison:
     then, now = (Measurement("t.py::a", *one, 20, "fork", {}, {}) for one in (old, new))
-    return compare(now, Found(to_baseline(then, {})), {})
+    return compare(now, to_baseline(then, {}), {})
 
 
 def test_the_words_of_the_report() -> None:
@@ -58,7 +58,7 @@ def test_judge(limit: str, old: tuple[int, int], new: tuple[int, int], verdict: 
 def test_judge_without_numbers() -> None:
     """No baseline and another environment are verdicts of their own, at any limit."""
     limit = Limit(None, 0)
-    assert judge(New(), limit) is Verdict.new
+    assert judge(None, limit) is Verdict.new
     assert judge(Incomparable((("glibc", "1", "2"),)), limit) is Verdict.incomparable
 
 

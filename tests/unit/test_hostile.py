@@ -28,9 +28,10 @@ from pytest_instrcount.counts.python.tree import TRACER, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import parse_count_limit
 from pytest_instrcount.gate.store import reading
-from pytest_instrcount.gate.store.baseline import Baseline, Found, Missing, Store
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.baseline_json import LARGEST_FILE, parse_baseline, render_baseline
 from pytest_instrcount.gate.store.calls import CallStore, CallTable
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.shard import load_shard
 from pytest_instrcount.host.text import escape_controls
 from pytest_instrcount.report.bundle import Bundle, BundledTest, load_bundle, render_bundle
@@ -86,7 +87,7 @@ def test_a_folder_that_is_a_link_leads_nowhere(store: Store, outside: Path) -> N
     ):
         said = refusal(what, "baseline-link")
         assert f"rm {store.folder / 'tests'}" in said
-    assert real.read(ID) == Found(BASELINE)
+    assert real.read(ID) == BASELINE
     assert [path.name for path in away.folder.rglob("*")] == []
 
 
@@ -121,8 +122,8 @@ def test_links_that_stay_inside_are_followed(store: Store, outside: Path) -> Non
     store.root.symlink_to(outside)
     assert store.write(BASELINE)
     (store.root / "cp312-linux-x86_64").symlink_to("cp311-linux-x86_64")
-    assert Store(store.root, "cp312-linux-x86_64").read(ID) == Found(BASELINE)
-    assert store.read("tests/test_x.py::test_b") == Missing()
+    assert Store(store.root, "cp312-linux-x86_64").read(ID) == BASELINE
+    assert store.read("tests/test_x.py::test_b") is None
 
 
 # Numbers and depths.

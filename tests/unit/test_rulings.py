@@ -18,7 +18,8 @@ from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.policy import Policy
 from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store import textfile as files
-from pytest_instrcount.gate.store.baseline import Baseline, Found, Store, to_baseline
+from pytest_instrcount.gate.store.baseline import Store
+from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 
 LIMIT = parse_limit("1%")
 NAMES = [f"test_x.py::test_{number}" for number in range(20)]
@@ -50,8 +51,8 @@ def test_baselines_are_held_packed(rulings: Rulings) -> None:
     assert [rulings.made_with(nodeid) is None for nodeid in NAMES] == [False] * len(NAMES)
     assert alive(Baseline) <= before + 1
     found = rulings.baseline(NAMES[0])
-    assert isinstance(found, Found)
-    assert (found.baseline.nodeid, found.baseline.python) == (NAMES[0], TREE)
+    assert isinstance(found, Baseline)
+    assert (found.nodeid, found.python) == (NAMES[0], TREE)
 
 
 def test_a_baseline_is_read_once(rulings: Rulings, monkeypatch: pytest.MonkeyPatch) -> None:

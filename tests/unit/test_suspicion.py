@@ -10,7 +10,6 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.gate.compare import Delta, compare
 from pytest_instrcount.gate.limit import parse_limit
-from pytest_instrcount.gate.store.baseline import Found
 from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.gate.suspicion import may_have_moved
 
@@ -33,7 +32,7 @@ def measured(calls: int = 1, mallocs: int = 10, **own: int) -> Measurement:
 
 
 def delta(old: Measurement, new: Measurement) -> Delta:
-    found = compare(new, Found(to_baseline(old, {})), {})
+    found = compare(new, to_baseline(old, {}), {})
     assert isinstance(found, Delta)
     return found
 

@@ -19,8 +19,8 @@ from pytest_instrcount.gate.compare import FunctionDelta, compare
 from pytest_instrcount.gate.gate import Verdict, judge
 from pytest_instrcount.gate.limit import Limit, parse_limit
 from pytest_instrcount.gate.records import RunSummary, TestResult, measured_result
-from pytest_instrcount.gate.store.baseline import Found, Missing, to_baseline
 from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.report.detection_limit import blind_limits
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.moves import changed_packages, moved_together
@@ -717,7 +717,7 @@ def test_measured_result_of_each_comparison() -> None:
     """A result carries what the comparison knows, and nothing else."""
     old = Measurement("t.py::a", 1000, 1, 20, "fork", {"f": Row(1000, 1)}, {"p": "1"})
     new = Measurement("t.py::a", 2041, 2, 20, "fork", {"f": Row(2041, 2)}, {"p": "2"})
-    found = Found(to_baseline(old, {"glibc": "2.36"}))
+    found = to_baseline(old, {"glibc": "2.36"})
 
     comparison = compare(new, found, {"glibc": "2.36"})
     grown = measured_result(new, found, comparison, judge(comparison, LIMIT), LIMIT)
@@ -731,7 +731,7 @@ def test_measured_result_of_each_comparison() -> None:
     assert (other.verdict, other.baseline_ir, other.delta) == (Verdict.incomparable, 1000, None)
     assert other.differences == (("glibc", "2.36", "2.39"),)
 
-    comparison = compare(new, Missing(), {})
-    first = measured_result(new, Missing(), comparison, judge(comparison, LIMIT), LIMIT)
+    comparison = compare(new, None, {})
+    first = measured_result(new, None, comparison, judge(comparison, LIMIT), LIMIT)
     assert (first.verdict, first.ir, first.baseline_ir) == (Verdict.new, 1021, None)
     assert not (first.functions or first.packages_changed or first.differences)

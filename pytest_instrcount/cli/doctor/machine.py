@@ -24,7 +24,7 @@ from pytest_instrcount.cli.doctor.symbols import has_symbols, interpreter_file
 from pytest_instrcount.cli.doctor.tracer import check_tracer
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.compare import differing_facts
-from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
+from pytest_instrcount.gate.store.baseline import Store, load_baseline
 from pytest_instrcount.gate.store.names import CALLS_SUFFIX, own_key
 from pytest_instrcount.gate.store.parts import PROFILE_SUFFIX
 from pytest_instrcount.gate.store.textfile import unreadable
@@ -276,11 +276,7 @@ def check_comparable(store: Store, environment: Mapping[str, str]) -> Check:
             unreadable.append(str(owner.why))
             continue
         found = load_baseline(path)
-        differences = (
-            differing_facts(found.baseline.environment, environment)
-            if isinstance(found, Found)
-            else ()
-        )
+        differences = () if found is None else differing_facts(found.environment, environment)
         same += not differences
         for name, old, new in differences:
             reason = f"{name}: {old} -> {new}"

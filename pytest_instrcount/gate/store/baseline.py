@@ -19,7 +19,6 @@ from pytest_instrcount.gate.store.baseline_json import (
 )
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
-    env_key,
     file_name,
     folder_parts,
     printable,
@@ -37,61 +36,37 @@ from pytest_instrcount.gate.store.parts import (
     profiles_beside,
     summary_path,
 )
-from pytest_instrcount.gate.store.schema import Baseline, to_baseline
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.summary import parse_summary
 from pytest_instrcount.gate.store.textfile import Put, Remove, read_text, unwritable, write_data
 from pytest_instrcount.host.files import files_below, replace_file
 
-__all__ = [
-    "Baseline",
-    "Found",
-    "Missing",
-    "Store",
-    "env_key",
-    "load_baseline",
-    "read_baseline",
-    "to_baseline",
-    "write_baseline",
-]
 
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """There is no file for this test in this environment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The file is there, whole, and of this test."""
-
-    baseline: Baseline
-
-
-def read_baseline(path: Path, nodeid: str, *, updating: bool = False) -> Missing | Found:
-    """The baseline of one test.
+def read_baseline(path: Path, nodeid: str, *, updating: bool = False) -> Baseline | None:
+    """The baseline of one test; None if there is no file.
 
     Raises InstrcountError as `load_baseline` does, and "baseline-mismatch" if the file is of
     another test (a copied or renamed file). To an update, one of an older format is none, and so is
     one that git could not merge.
 
-    >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a")
-    Missing()
+    >>> read_baseline(Path("no/such/file.json"), "test_x.py::test_a") is None
+    True
     """
     return checked(lambda: load_baseline(path, nodeid), path, nodeid, updating=updating)
 
 
 def checked(
-    load: Callable[[], Missing | Found], path: Path, nodeid: str, *, updating: bool
-) -> Missing | Found:
+    load: Callable[[], Baseline | None], path: Path, nodeid: str, *, updating: bool
+) -> Baseline | None:
     """What was loaded for a test from ``path``, if it is the test's. As `read_baseline`."""
     try:
         found = load()
     except InstrcountError as error:
         if updating and error.slug in (OLDER, CONFLICT):  # it will be replaced
-            return Missing()
+            return None
         raise
-    if isinstance(found, Found) and found.baseline.nodeid != nodeid:
-        other, this = printable(found.baseline.nodeid)[:200], printable(nodeid)[:200]
+    if found is not None and found.nodeid != nodeid:
+        other, this = printable(found.nodeid)[:200], printable(nodeid)[:200]
         raise InstrcountError(
             "baseline-mismatch",
             f"{shown_path(path)} is the baseline of {other}, not of {this}",
@@ -100,7 +75,7 @@ def checked(
     return found
 
 
-def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
+def load_baseline(path: Path, nodeid: str = "") -> Baseline | None:
     """The baseline in a file, whichever test it is of; ``nodeid`` is whose it should be, if known.
 
     Raises InstrcountError: "baseline-damaged" (cut short, no JSON, wrong types, no UTF-8, above
@@ -108,7 +83,7 @@ def load_baseline(path: Path, nodeid: str = "") -> Missing | Found:
     "baseline-unreadable" (no permission, a folder, a device).
     """
     text = read_text(path, nodeid)
-    return Missing() if text is None else Found(join_parts(text, path, nodeid))
+    return None if text is None else join_parts(text, path, nodeid)
 
 
 def write_baseline(
@@ -122,7 +97,7 @@ def write_baseline(
     """
     known = read_baseline(path, baseline.nodeid, updating=True)
     text = render_baseline(baseline)
-    if isinstance(known, Found) and render_baseline(known.baseline) == text:
+    if known is not None and render_baseline(known) == text:
         return False
     if len(text) > LARGEST_FILE:
         why = f"it would have {len(text):,} bytes, {LARGEST_FILE:,} are allowed"
@@ -171,7 +146,7 @@ class Store:
         """
         return self.folder.joinpath(*folder_parts(nodeid), file_name(nodeid))
 
-    def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
+    def read(self, nodeid: str, *, updating: bool = False) -> Baseline | None:
         """The baseline of a test; raises InstrcountError as `read_baseline`, and "baseline-link".
 
         To an update, some are none.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline, Missing, load_baseline
+from pytest_instrcount.gate.store.baseline import load_baseline
 from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_calls
 from pytest_instrcount.gate.store.names import (
     CALLS_SUFFIX,
@@ -26,6 +26,7 @@ from pytest_instrcount.gate.store.names import (
     shown_path,
 )
 from pytest_instrcount.gate.store.parts import ATTRIBUTES, ATTRIBUTES_TEXT, parts_of
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.gate.store.shard import SUFFIX
 from pytest_instrcount.gate.store.textfile import read_text, room_at, unreadable
 from pytest_instrcount.gate.store.updating import updating
@@ -85,8 +86,7 @@ def _read_file(path: Path, root: Path) -> StoredFile | None:
         text = read_text(path)
         content: Baseline | CallTable | None = None if text is None else parse_calls(text, path)
     else:
-        found = load_baseline(path)
-        content = None if isinstance(found, Missing) else found.baseline
+        content = load_baseline(path)
     return None if content is None else StoredFile(path, _place(path, root, content), content)
 
 

@@ -21,9 +21,10 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import MOST_OTHER_LAYOUTS, find_noise
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.store.baseline import Baseline, Store
+from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.names import file_error, hash8, printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file, unpack_json
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.files import replace_file
 
 #: The version that is written; newer ones are refused.

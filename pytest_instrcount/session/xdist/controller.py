@@ -18,7 +18,7 @@ from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.counts.noise import OTHER_LAYOUTS
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.limit import Limit
-from pytest_instrcount.gate.store.baseline import Found, Store, load_baseline
+from pytest_instrcount.gate.store.baseline import Store, load_baseline
 from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.calls import CallStore
 from pytest_instrcount.gate.store.names import own_key, safe_part
@@ -133,7 +133,7 @@ class Controller:
         path = store.path(nodeid)
         try:
             found = load_baseline(store.keep_inside(path), nodeid)
-            text = render_baseline(found.baseline) if isinstance(found, Found) else None
+            text = None if found is None else render_baseline(found)
             return Stored(str(path), text)
         except InstrcountError as error:
             return Stored(str(path), None, (error.slug, error.why, error.fix))

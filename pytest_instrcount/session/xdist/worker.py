@@ -19,9 +19,10 @@ from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.fixtures.trace.settings import load_trace_settings
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline import Found, Missing, Store, checked
+from pytest_instrcount.gate.store.baseline import Store, checked
 from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import own_key
+from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.account.current import current, get_counters
 from pytest_instrcount.session.findings import Findings, find_with
 from pytest_instrcount.session.measure import Counting
@@ -111,16 +112,16 @@ class MailedStore(Store):
 
     ask: Callable[..., Any]
 
-    def read(self, nodeid: str, *, updating: bool = False) -> Missing | Found:
+    def read(self, nodeid: str, *, updating: bool = False) -> Baseline | None:
         """The baseline of a test; raises InstrcountError as the controller's store does."""
         stored: Stored = self.ask("read", self.folder.name, nodeid)
         path = Path(stored.path)
 
-        def load() -> Missing | Found:
+        def load() -> Baseline | None:
             if stored.error is not None:
                 raise InstrcountError(*stored.error)
             text = stored.text
-            return Missing() if text is None else Found(parse_baseline(text, path, nodeid))
+            return None if text is None else parse_baseline(text, path, nodeid)
 
         return checked(load, path, nodeid, updating=updating)
 
