@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from fuzz.targets import make_nvprof
 from pytest_instrcount.gate.store.baseline_json import SCHEMA
+from pytest_instrcount.report.bundle import SCHEMA as SCHEMA_OF_BUNDLES
 
 Grown = Callable[[int], bytes]
 
@@ -67,25 +68,25 @@ def _tree(rows: Callable[[int], list[list[object]]]) -> Callable[[int], object]:
     return grown
 
 
-def _bundle(values: Callable[[int], Mapping[str, object]]) -> Grown:
+def _bundle(
+    values: Callable[[int], Mapping[str, object]], number: Callable[[int], int] = lambda _: 1
+) -> Grown:
     def grown(n: int) -> bytes:
         test: dict[str, object] = {
             "nodeid": "test_x.py::test_a",
             "verdict": "regressed",
             "text": [],
             "numbers": {},
-            "baseline": None,
-            "measurement": None,
-            "python": None,
+            "profiles": {},
         }
         found = {
             "kind": "pytest-instrcount bundle",
-            "schema": 1,
+            "schema": SCHEMA_OF_BUNDLES,
             "command": "",
             "commit": "",
             "versions": {},
             "environment": {},
-            "tests": [{**test, **values(n)}],
+            "tests": [{**test, **values(n)}] * number(n),
         }
         return json.dumps(found).encode()
 
@@ -161,34 +162,9 @@ GROWING: Mapping[str, Mapping[str, Grown]] = {
     },
     "bundle": {
         "text": _bundle(lambda n: {"text": ["::line\x1b"] * n}),
-        "functions": _bundle(
-            lambda n: {
-                "measurement": {
-                    "calls": 1,
-                    "warmup": 1,
-                    "isolation": "fork",
-                    "packages": {},
-                    "unsteady": [],
-                    "profiles": [
-                        {
-                            "total": 1,
-                            "functions": {f"a.c:f{i}": [1, 1] for i in range(n)},
-                            "callers": {f"a.c:f{i}": {f"a.c:f{i + 1}": [1, 1]} for i in range(n)},
-                            "inclusive": {f"a.c:f{i}": 1 for i in range(n)},
-                        }
-                    ],
-                }
-            }
-        ),
-        "tree": _bundle(
-            lambda n: {
-                "python": {
-                    "how": "tracer",
-                    "calls": 1,
-                    "rows": [[i % 100, f"a:f{i}", 1, 1] for i in range(n)],
-                }
-            }
-        ),
+        "tests": _bundle(lambda n: {}, lambda n: n),
+        "numbers": _bundle(lambda n: {"numbers": {f"n{i}": i for i in range(n)}}),
+        "profiles": _bundle(lambda n: {"profiles": {".callgrind.out": "0 1\n" * n}}),
     },
     "events": {
         "ranges": lambda n: json.dumps(

@@ -39,7 +39,7 @@ from pytest_instrcount.gate.store.calls import CallTable, parse_calls, render_ca
 from pytest_instrcount.gate.store.schema import Baseline, to_baseline
 from pytest_instrcount.gate.store.summary import parse_summary, summary_text
 from pytest_instrcount.report.bundle import load_bundle, render_bundle
-from pytest_instrcount.report.callgrind import baseline_profile, measured_profile, python_profile
+from pytest_instrcount.report.callgrind import profiles_of
 from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.json import render_json
@@ -76,7 +76,7 @@ def callgrind(data: bytes) -> None:
     measurement = _measurement(standard)
     baseline = to_baseline(measurement, {})
     parse_baseline(render_baseline(baseline), _HERE)
-    _FILE.write_bytes(measured_profile(measurement))
+    profiles_of(measurement.nodeid, measurement, baseline, _TREE)
     find_noise([standard, _PROFILE])
     count_work(standard)
     with suppress(InstrcountError):
@@ -102,7 +102,7 @@ def baseline(data: bytes) -> None:
     if again != found:
         raise AssertionError("what was written is not what was read")
     _judge(found, replace(_measurement(_PROFILE), nodeid=found.nodeid))
-    baseline_profile(found)
+    profiles_of(found.nodeid, None, found, found.python)
 
 
 def calls(data: bytes) -> None:
@@ -124,14 +124,6 @@ def bundle(data: bytes) -> None:
     if load_bundle(_FILE) != found:
         raise AssertionError("what was written is not what was read")
     _check_lines(render_shown(found, found.tests))
-    for test in found.tests:
-        if test.measurement is not None:
-            measured_profile(test.measurement)
-        if test.python is not None:
-            python_profile(test.python, test.nodeid, "now")
-        if test.baseline is not None:
-            with suppress(InstrcountError):
-                baseline_profile(parse_baseline(test.baseline, _HERE))
 
 
 def events(data: bytes) -> None:
@@ -202,8 +194,7 @@ WORDS: Mapping[str, str] = {
     "calls": '"schema","nodeid","environment","calls","memory",9223372036854775807,-1,1e9,<<<<<<<',
     "bundle": (
         '"kind","schema","command","commit","versions","environment","tests","nodeid","verdict",'
-        '"text","numbers","baseline","measurement","python","profiles","functions","callers",'
-        '"inclusive","unsteady","how","rows","regressed","tracer",null,NaN'
+        '"text","numbers","profiles",".callgrind.out",".python.callgrind.out","regressed",-1,null,NaN'
     ),
     "events": "true,false,null,9223372036854775808,1e9,NaN,[[,]],-1",
     "limit": "%,ir,|,e+30,e-30,_,.5,+,1%|5000ir",

@@ -204,5 +204,5 @@ def _show(chosen: argparse.Namespace) -> Said:
     tests = find_tests(bundle, chosen.test, path)
     lines = render_shown(bundle, tests, _width())
     if chosen.keep is not None:
-        lines += ["", *(f"profile: {each}" for each in keep_bundled(chosen.keep, tests, path))]
+        lines += ["", *(f"profile: {each}" for each in keep_bundled(chosen.keep, tests))]
     return lines, 0

@@ -2,6 +2,7 @@
 
 History of the schema:
 1: command, commit, versions, environment; per test text, numbers, baseline, measurement, Python tree
+2: in place of the last three both sides as profiles
 """
 
 from __future__ import annotations
@@ -10,28 +11,33 @@ import gzip
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pytest_instrcount.counts.measurement import Measurement
-from pytest_instrcount.counts.profile import Profile, Row
-from pytest_instrcount.counts.python.tree import UNITS, CallTree
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable, shown_path
 from pytest_instrcount.gate.store.reading import read_file, unpack_json
+from pytest_instrcount.gate.store.values import (
+    LARGEST_COUNT,
+    count_of,
+    list_of,
+    load,
+    object_of,
+    text_of,
+    texts_of,
+)
 from pytest_instrcount.host.text import escape_unprintable
 from pytest_instrcount.report.budgets import OVER_BUDGET
+from pytest_instrcount.report.callgrind import SUFFIXES
 
-#: The version that is written; newer ones are refused.
-SCHEMA = 1
+#: The version that is written; others are refused.
+SCHEMA = 2
 #: Says in the file what it is.
 KIND = "pytest-instrcount bundle"
 #: Bytes of JSON that are read.
 LARGEST = 500_000_000
-_LARGEST_NUMBER = 2**63 - 1
 
 Numbers = Mapping[str, "int | str | None"]
 
@@ -47,13 +53,9 @@ class BundledTest:
     #: the text of the failure, its lines of source included
     text: tuple[str, ...]
     #: counts per call; fractions are texts like ``1/50``
-    numbers: Numbers
-    #: the JSON text of the baseline, None without a readable one
-    baseline: str | None = None
-    #: what was counted, None where that was not possible
-    measurement: Measurement | None = None
-    #: what it is made of by Python function now, None where that was not measured
-    python: CallTree | None = None
+    numbers: Numbers = field(default_factory=dict)
+    #: both sides as `profiles_of` makes them
+    profiles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,60 +95,9 @@ def numbers_of(result: TestResult) -> Numbers:
 
 def render_bundle(bundle: Bundle, *, packed: bool) -> bytes:
     """The content of the file; ``packed`` by gzip."""
-    values = {
-        "kind": KIND,
-        "schema": SCHEMA,
-        "command": bundle.command,
-        "commit": bundle.commit,
-        "versions": dict(bundle.versions),
-        "environment": dict(bundle.environment),
-        "tests": [
-            {
-                "nodeid": test.nodeid,
-                "verdict": test.verdict,
-                "text": list(test.text),
-                "numbers": dict(test.numbers),
-                "baseline": test.baseline,
-                "measurement": _measurement_values(test.measurement),
-                "python": _tree_values(test.python),
-            }
-            for test in bundle.tests
-        ],
-    }
+    values = {"kind": KIND, "schema": SCHEMA, **asdict(bundle)}
     data = json.dumps(values, indent=None if packed else 1).encode() + b"\n"
     return gzip.compress(data, mtime=0) if packed else data
-
-
-def _measurement_values(measurement: Measurement | None) -> dict[str, object] | None:
-    if measurement is None:
-        return None
-    return {
-        "calls": measurement.calls,
-        "warmup": measurement.warmup,
-        "isolation": measurement.isolation,
-        "packages": dict(measurement.packages),
-        "unsteady": list(measurement.unsteady),
-        # the one that was compared first, then the other layouts
-        "profiles": list(map(_profile_values, (measurement.profile, *measurement.layouts))),
-    }
-
-
-def _profile_values(profile: Profile) -> dict[str, object]:
-    return {
-        "total": profile.total,
-        "functions": {name: [row.ir, row.calls] for name, row in profile.rows.items()},
-        "callers": {
-            name: {caller: [edge.ir, edge.calls] for caller, edge in made.items()}
-            for name, made in profile.callers.items()
-        },
-        "inclusive": dict(profile.inclusive),
-    }
-
-
-def _tree_values(tree: CallTree | None) -> dict[str, object] | None:
-    if tree is None:
-        return None
-    return {"how": tree.how, "calls": tree.counted, "rows": list(tree.rows())}
 
 
 def show_command(path: Path | str) -> str:
@@ -173,114 +124,47 @@ def load_bundle(path: Path) -> Bundle:
 
 
 def _parse(data: bytes, path: Path) -> Bundle:
-    found = json.loads(unpack_json(data, LARGEST).decode("utf-8"), parse_int=_number)
-    if not isinstance(found, dict) or found.get("kind") != KIND:
+    found = object_of(load(unpack_json(data, LARGEST).decode("utf-8")), "it")
+    if found.get("kind") != KIND:
         raise ValueError("it is something else")
-    schema = _integer(found["schema"])
+    schema = count_of(found["schema"], "schema")
     if schema > SCHEMA:
         raise InstrcountError(
             "bundle-newer",
             f"{shown_path(path)} has schema {schema}, this release reads up to {SCHEMA}",
             "python -m pip install --upgrade pytest-instrcount",
         )
+    if schema < SCHEMA:
+        raise ValueError(f"schema {schema} is no longer read")
     return Bundle(
-        _text(found["command"]),
-        _text(found["commit"]),
-        _texts(found["versions"]),
-        _texts(found["environment"]),
-        tuple(map(_parse_test, found["tests"])),
+        text_of(found["command"], "command"),
+        text_of(found["commit"], "commit"),
+        texts_of(found["versions"], "versions"),
+        texts_of(found["environment"], "environment"),
+        tuple(map(_parse_test, list_of(found["tests"], "tests"))),
     )
 
 
-def _parse_test(found: dict[str, Any]) -> BundledTest:
-    nodeid, baseline = _text(found["nodeid"]), found["baseline"]
-    measurement, python = found["measurement"], found["python"]
+def _parse_test(found: object) -> BundledTest:
+    test = object_of(found, "a test", BundledTest.__slots__)
+    numbers = object_of(test["numbers"], "numbers")
+    profiles = texts_of(test["profiles"], "profiles")
+    if not profiles.keys() <= {*SUFFIXES}:
+        raise ValueError("profiles: an unknown side")
     return BundledTest(
-        nodeid,
-        _word(found["verdict"]),
-        tuple(map(_text, found["text"])),
-        _numbers(found["numbers"]),
-        None if baseline is None else _text(baseline),
-        None if measurement is None else _parse_measurement(nodeid, measurement),
-        None if python is None else _parse_tree(python),
+        text_of(test["nodeid"], "nodeid"),
+        _word(text_of(test["verdict"], "verdict")),
+        tuple(text_of(line, "text") for line in list_of(test["text"], "text")),
+        {name: _number(each, name) for name, each in numbers.items()},
+        profiles,
     )
 
 
-def _word(found: Any) -> str:
-    return OVER_BUDGET if found == OVER_BUDGET else Verdict(found).value
-
-
-def _parse_measurement(nodeid: str, found: dict[str, Any]) -> Measurement:
-    profile, *layouts = map(_parse_profile, found["profiles"])
-    return Measurement(
-        nodeid,
-        profile.total,
-        _integer(found["calls"]),
-        _integer(found["warmup"]),
-        _text(found["isolation"]),
-        profile.rows,
-        _texts(found["packages"]),
-        profile.callers,
-        tuple(layouts),
-        tuple(map(_text, found["unsteady"])),
-        profile.inclusive,
-    )
-
-
-def _parse_profile(found: dict[str, Any]) -> Profile:
-    return Profile(
-        _integer(found["total"]),
-        _rows(found["functions"]),
-        {name: _rows(made) for name, made in found["callers"].items()},
-        {name: _integer(ir) for name, ir in found["inclusive"].items()},
-    )
-
-
-def _parse_tree(found: dict[str, Any]) -> CallTree:
-    if found["how"] not in UNITS:
-        raise ValueError("a tree of another kind")
-    rows = [
-        (_integer(depth), _text(name), _integer(ir), _integer(calls))
-        for depth, name, ir, calls in found["rows"]
-    ]
-    return CallTree.from_rows(found["how"], _integer(found["calls"]), rows)
-
-
-def _rows(found: dict[str, Any]) -> dict[str, Row]:
-    return {name: Row(_integer(ir), _integer(calls)) for name, (ir, calls) in found.items()}
-
-
-def _integer(found: object) -> int:
-    if type(found) is not int:
-        raise ValueError(f"{_shown(found)} is no integer")
-    return found
-
-
-def _number(digits: str) -> int:
-    """An integer of JSON; with these, all that is added up of them can be written out."""
-    number = int(digits) if len(digits) <= len(str(-_LARGEST_NUMBER)) else _LARGEST_NUMBER + 1
-    if abs(number) > _LARGEST_NUMBER:
-        raise ValueError(f"{digits[:40]} is beyond 64 bits")
-    return number
-
-
-def _numbers(found: object) -> Numbers:
-    if isinstance(found, dict) and all(
-        each is None or isinstance(each, str) or type(each) is int for each in found.values()
-    ):
+def _number(found: object, what: str) -> int | str | None:
+    if found is None or isinstance(found, str):
         return found
-    raise ValueError("numbers are no integers and texts")
+    return count_of(found, what, -LARGEST_COUNT)
 
 
-def _shown(found: object) -> str:
-    return type(found).__name__ if isinstance(found, (list, dict)) else ascii(found)[:40]
-
-
-def _text(found: object) -> str:
-    if not isinstance(found, str):
-        raise ValueError(f"{_shown(found)} is no text")
-    return found
-
-
-def _texts(found: dict[str, Any]) -> dict[str, str]:
-    return {name: _text(each) for name, each in found.items()}
+def _word(found: str) -> str:
+    return OVER_BUDGET if found == OVER_BUDGET else Verdict(found).value

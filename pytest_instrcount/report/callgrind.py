@@ -13,6 +13,13 @@ from pytest_instrcount.gate.store.names import printable
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import several
 
+#: What a file of profiles ends in: what was counted, the baseline, and each by Python function.
+SUFFIXES = COUNTED, BASELINE, PYTHON, PYTHON_BASELINE = (
+    ".callgrind.out",
+    ".baseline.callgrind.out",
+    ".python.callgrind.out",
+    ".baseline.python.callgrind.out",
+)
 #: What stands in a baseline for who calls a function, and for what it calls: that is not stored.
 CALLERS = Function("(baseline)", "(any caller)")
 CALLED = Function("(baseline)", "(all that it calls)")
@@ -61,6 +68,22 @@ def measured_profile(measurement: Measurement) -> bytes:
     ]
     told = ["Side: now", counted_calls(measurement.calls)]
     return write_costs(header_lines(printable(measurement.nodeid), told), "Ir", own, calls)
+
+
+def profiles_of(
+    nodeid: str, measurement: Measurement | None, old: Baseline | None, tree: CallTree | None
+) -> dict[str, str]:
+    """Both sides of a test as texts, by what a file of each ends in."""
+    made: dict[str, bytes] = {}
+    if measurement is not None:
+        made[COUNTED] = measured_profile(measurement)
+    if old is not None:
+        made[BASELINE] = baseline_profile(old)
+    if tree is not None:
+        made[PYTHON] = python_profile(tree, nodeid, "now")
+    if old is not None and old.python is not None:
+        made[PYTHON_BASELINE] = python_profile(old.python, nodeid, "the baseline")
+    return {suffix: data.decode() for suffix, data in made.items()}
 
 
 def _c_function(name: str) -> Function:

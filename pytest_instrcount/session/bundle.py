@@ -16,7 +16,6 @@ from pathlib import Path
 from pytest_instrcount.counts.measurement import Measurement
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline_json import render_baseline
 from pytest_instrcount.gate.store.names import file_error
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.files import replaceable, write_output
@@ -29,6 +28,7 @@ from pytest_instrcount.report.bundle import (
     render_bundle,
     show_command,
 )
+from pytest_instrcount.report.callgrind import profiles_of
 
 
 @dataclass(slots=True)
@@ -67,22 +67,22 @@ class Bundler:
     ) -> None:
         """One test that failed for its count, or for having none."""
         if self.path is not None:
+            old = found if isinstance(found, Baseline) else None
+            tree = None if result.python is None else result.python.new
             self._tests.append(
                 BundledTest(
                     result.nodeid,
                     result.verdict.value,
                     tuple(text),
                     numbers_of(result),
-                    render_baseline(found) if isinstance(found, Baseline) else None,
-                    measurement,
-                    None if result.python is None else result.python.new,
+                    profiles_of(result.nodeid, measurement, old, tree),
                 )
             )
 
     def failed_otherwise(self, nodeid: str, word: str, text: Sequence[str]) -> None:
         """One test that failed for its calls, a budget, or not being compared: the text holds all."""
         if self.path is not None:
-            self._tests.append(BundledTest(nodeid, word, tuple(text), {}))
+            self._tests.append(BundledTest(nodeid, word, tuple(text)))
 
     def write(self, environment: Mapping[str, str], rootdir: Path) -> list[str]:
         """Write the file if there were failures; returns what is to be said of it.

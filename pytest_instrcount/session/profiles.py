@@ -13,7 +13,6 @@ from pytest_instrcount.counts.outfile import header_lines, join_dumps
 from pytest_instrcount.counts.python.tree import CallTree, Place
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.gate.store.names import (
     file_name,
     folder_parts,
@@ -26,17 +25,14 @@ from pytest_instrcount.host.files import write_output
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.bundle import BundledTest
 from pytest_instrcount.report.callgrind import (
+    BASELINE,
+    COUNTED,
+    PYTHON,
+    PYTHON_BASELINE,
     baseline_profile,
     counted_calls,
-    measured_profile,
     python_profile,
 )
-
-#: Whose file it is -> what it ends in.
-COUNTED = ".callgrind.out"
-BASELINE = ".baseline.callgrind.out"
-PYTHON = ".python.callgrind.out"
-PYTHON_BASELINE = ".baseline.python.callgrind.out"
 
 
 def kept_path(folder: Path, nodeid: str, suffix: str) -> Path:
@@ -153,27 +149,17 @@ class Keeper:
         return False
 
 
-def keep_bundled(folder: Path, tests: Iterable[BundledTest], bundle: Path) -> Iterator[Path]:
+def keep_bundled(folder: Path, tests: Iterable[BundledTest]) -> Iterator[Path]:
     """Write both sides of bundled tests; yields the files.
 
     What was counted is there as a bundle has it: under standard names, without lines of source.
-    Raises InstrcountError "keep-write", and as `parse_baseline`.
+    Raises InstrcountError "keep-write".
     """
     for test in tests:
-        made: dict[str, bytes] = {}
-        old = None if test.baseline is None else parse_baseline(test.baseline, bundle, test.nodeid)
-        if test.measurement is not None:
-            made[COUNTED] = measured_profile(test.measurement)
-        if old is not None:
-            made[BASELINE] = baseline_profile(old)
-        if test.python is not None:
-            made[PYTHON] = python_profile(test.python, test.nodeid, "now")
-        if old is not None and old.python is not None:
-            made[PYTHON_BASELINE] = python_profile(old.python, test.nodeid, "the baseline")
-        for suffix, data in made.items():
+        for suffix, text in test.profiles.items():
             path = kept_path(folder, test.nodeid, suffix)
             try:
-                write_output(path, data)
+                write_output(path, text.encode())
             except (OSError, ValueError) as error:
                 raise _unwritable(path, error) from error
             yield path

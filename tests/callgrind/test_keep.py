@@ -9,15 +9,15 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_instrcount.counts.parse import parse_profile
-from pytest_instrcount.gate.compare import Delta, compare
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
 from pytest_instrcount.report.bundle import load_bundle
+from pytest_instrcount.report.callgrind import COUNTED, SUFFIXES
 
 Run = Callable[..., tuple[pytest.RunResult, dict[str, Any]]]
 
@@ -98,13 +98,17 @@ def shown_again(bundle: Path, printed: str, tests: dict[str, Any]) -> None:
         assert text.partition("\n  detects")[0] in printed
     assert failures[1].rstrip("\n") in printed
     assert "\n  for the same cause as test_plain, see there\n" in printed
-    found = load_bundle(bundle)
-    for test in found.tests:
-        assert test.baseline is not None and test.measurement is not None
-        baseline = parse_baseline(test.baseline, bundle)
-        again = compare(test.measurement, baseline, found.environment)
-        assert isinstance(again, Delta) and again.gated.fraction is not None
-        assert float(again.gated.fraction) == tests[test.nodeid]["delta"]
+    for test in load_bundle(bundle).tests:
+        assert float(Fraction(str(test.numbers["delta"]))) == tests[test.nodeid]["delta"]
+        assert test.numbers["ir"] == tests[test.nodeid]["ir"]
+        assert list(test.profiles) == list(SUFFIXES)
+        for number, (side, text) in enumerate(test.profiles.items()):
+            path = bundle.with_name(f"{number}{side}")
+            path.write_text(text)
+            assert total_of(annotate(path, "--auto=no")) == parse_profile(path).total
+        now = parse_profile(bundle.with_name(f"0{COUNTED}"))
+        (counted,) = re.findall(r"^desc: Counted: (\d+) call", test.profiles[COUNTED], re.MULTILINE)
+        assert now.total // int(counted) == test.numbers["ir"]
 
 
 @pytest.mark.long
@@ -117,7 +121,7 @@ def test_callgrind_annotate_opens_what_is_kept(
 ) -> None:
     """Both sides of a failure, with lines of C and of Python; and keeping them moves no count.
 
-    The bundle of that run shows the same failures, and the same verdicts follow from it.
+    The bundle of that run shows the same failures, and has the same numbers and both sides as profiles.
     """
     source = project.path / "turns.c"
     source.write_text(SOURCE)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 
 import pytest
 
 from pytest_instrcount.cli.main import main
-from pytest_instrcount.gate.compare import Delta, compare
-from pytest_instrcount.gate.store.baseline_json import parse_baseline
+from pytest_instrcount.counts.parse import parse_profile
+from pytest_instrcount.counts.profile import Profile
+from pytest_instrcount.gate.store.baseline import load_baseline
 from pytest_instrcount.report.bundle import load_bundle
+from pytest_instrcount.report.callgrind import BASELINE, COUNTED, PYTHON, PYTHON_BASELINE
 from tests.baselines import plant, read_whole
 from tests.plugin.conftest import Project
 
@@ -95,22 +97,36 @@ def test_a_failure_is_shown_again(
     assert out[-len(failure) :] == failure
 
 
+def counted_in(profile: str) -> int:
+    """The calls that a profile is the sum of."""
+    (calls,) = re.findall(r"^desc: Counted: (\d+) call", profile, re.MULTILINE)
+    return int(calls)
+
+
 def test_it_holds_both_sides(slower: Project) -> None:
-    """Baseline, measurement in all layouts and the tree: the verdict can be found again."""
+    """As exact numbers and as profiles, in C and in Python."""
     slower.measure("--instrcount-bundle=b.json.gz")
     bundle = load_bundle(slower.path / "b.json.gz")
     (test,) = bundle.tests
     assert (test.nodeid, test.verdict) == ("test_it.py::test_a", "regressed")
     assert (test.numbers["denoised_ir"], test.numbers["delta"]) == (11_000, "1/10")
-    assert test.baseline is not None
-    assert json.loads(test.baseline) == read_whole(slower.baselines()["test_a"])
-    assert test.measurement is not None and test.python is not None
-    assert len(test.measurement.layouts) == 4
-    found = parse_baseline(test.baseline, Path())
-    again = compare(test.measurement, found, bundle.environment)
-    assert isinstance(again, Delta)
-    assert str(again.gated.fraction) == test.numbers["delta"]
-    assert test.python.functions()["test_it.py:helper"].calls == 2 * test.python.counted
+    assert (test.numbers["denoised_baseline_ir"], test.numbers["spread"]) == (10_000, "0")
+    stored = load_baseline(slower.baselines()["test_a"])
+    assert stored is not None and stored.python is not None
+
+    def profile(side: str) -> Profile:
+        path = slower.path / f"bundled{side}"
+        path.write_text(test.profiles[side])
+        return parse_profile(path)
+
+    sides = (COUNTED, BASELINE, PYTHON, PYTHON_BASELINE)
+    now, before, python, python_before = map(profile, sides)
+    assert (before.total, before.rows) == (stored.total_ir, stored.rows)
+    calls = counted_in(test.profiles[COUNTED])
+    assert (now.total, calls) == (33_000, 3)
+    assert python.rows["test_it.py:helper"].calls == 2 * calls
+    assert python_before.rows["test_it.py:helper"].calls == calls
+    assert "3.19.0" in test.profiles[BASELINE]
     assert list(bundle.versions) == ["pytest-instrcount", "CPython", "valgrind", "pytest", "on"]
     assert bundle.versions["pytest"] == pytest.__version__
 
@@ -137,8 +153,7 @@ def test_all_kinds_of_failures(suite: Project) -> None:
         "test_traced": "regressed",
     }
     known = {
-        name: (test.baseline is not None, test.measurement is not None)
-        for name, test in tests.items()
+        name: (BASELINE in test.profiles, COUNTED in test.profiles) for name, test in tests.items()
     }
     assert known == {
         "test_a": (True, True),
@@ -147,7 +162,7 @@ def test_all_kinds_of_failures(suite: Project) -> None:
         "test_over": (False, False),
         "test_traced": (False, False),
     }
-    assert "3.18.0" in (tests["test_a"].baseline or "")
+    assert "3.18.0" in tests["test_a"].profiles[BASELINE]
     assert bundle.environment["valgrind"] == "3.19.0"
     assert tests["test_b"].text == ("test_b: the process that counts it was killed [not-measured]",)
     assert tests["test_traced"].text[0].startswith("test_traced: ")

@@ -369,7 +369,7 @@ def run(project: Project, words: list[str]) -> None:
 
 def a_bundle(project: Project) -> None:
     """A run has failed, and its bundle was brought here."""
-    sample = (ROOT / "tests/data/bundles/schema1.json").read_bytes()
+    sample = (ROOT / "tests/data/bundles/schema2.json").read_bytes()
     (project.path / "instrcount.json.gz").write_bytes(gzip.compress(sample))
     (project.path / "PATH").write_bytes(sample)
 

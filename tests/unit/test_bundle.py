@@ -20,11 +20,9 @@ from pytest_instrcount.counts.parse import parse_profile
 from pytest_instrcount.counts.profile import Profile, Row
 from pytest_instrcount.counts.python.tree import TRAMPOLINES, CallTree
 from pytest_instrcount.errors import InstrcountError
-from pytest_instrcount.gate.compare import compare
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.limit import parse_limit
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.baseline_json import parse_baseline, render_baseline
 from pytest_instrcount.gate.store.schema import to_baseline
 from pytest_instrcount.report.bundle import (
     Bundle,
@@ -33,11 +31,12 @@ from pytest_instrcount.report.bundle import (
     numbers_of,
     render_bundle,
 )
+from pytest_instrcount.report.callgrind import profiles_of
 from pytest_instrcount.session.bundle import git_commit
 from tests.schemas import complaints
 
-SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/bundle-1.json"
-SAMPLE = Path(__file__).parents[1] / "data/bundles/schema1.json"
+SCHEMA = Path(__file__).parents[2] / "docs/reference/schemas/bundle-2.json"
+SAMPLE = Path(__file__).parents[1] / "data/bundles/schema2.json"
 FACTS = {"valgrind": "3.19.0"}
 
 
@@ -73,9 +72,7 @@ TESTS = (
         "regressed",
         ("test_é[1]: Ir 1,050 -> 1,550", "  calls f 1 -> 2 times (line 3)", "    f(); f()"),
         {"ir": 388, "delta": "10/21", "denoised_ir": None},
-        render_baseline(replace(OLD, python=TREE)),
-        NEW,
-        TREE,
+        profiles_of(NEW.nodeid, NEW, replace(OLD, python=TREE), TREE),
     ),
     BundledTest("tests/test_x.py::test_b", "failed", ("test_b: it was killed",), {}),
 )
@@ -101,31 +98,16 @@ def test_what_is_written_is_read(tmp_path: Path, packed: bool) -> None:
     assert complaints(values, json.loads(SCHEMA.read_text())) == []
 
 
-def test_sample_of_schema_1() -> None:
-    """What the first release has written stays readable, but for the baselines in it."""
-    found = load_bundle(SAMPLE)
-    assert replace(found, tests=()) == replace(BUNDLE, tests=())
-    for test, now in zip(found.tests, BUNDLE.tests):
-        assert replace(test, baseline=None) == replace(now, baseline=None)
-        if test.baseline is not None:
-            refusal_of(test.baseline)
+def test_sample_of_schema_2() -> None:
+    """What the first release has written stays readable."""
+    assert load_bundle(SAMPLE) == BUNDLE
 
 
-def refusal_of(text: str) -> None:
-    """A baseline of an older schema is refused as that, in a bundle as well."""
-    with pytest.raises(InstrcountError) as caught:
-        parse_baseline(text, SAMPLE)
-    assert caught.value.slug == "baseline-older"
-
-
-def test_it_holds_all_that_was_judged(stored: Path) -> None:
-    """The comparison can be made again, to the last digit, with nothing but the file."""
-    bundle = load_bundle(stored)
-    test = bundle.tests[0]
-    assert test.baseline is not None and test.measurement is not None
-    found = parse_baseline(test.baseline, stored)
-    again = compare(test.measurement, found, bundle.environment)
-    assert again == compare(NEW, replace(OLD, python=TREE), FACTS)
+def test_an_older_one_is_refused() -> None:
+    """It held no profiles; no release has written one."""
+    with pytest.raises(InstrcountError, match="schema 1 is no longer read") as caught:
+        load_bundle(SAMPLE.with_name("schema1.json"))
+    assert caught.value.slug == "bundle-damaged"
 
 
 def test_numbers_are_exact() -> None:
@@ -170,13 +152,15 @@ def change(what: Callable[[Any], object]) -> bytes:
         change(lambda found: found.pop("environment")),
         change(lambda found: found["tests"][0].update(text=[1])),
         change(lambda found: found["tests"][0].update(verdict="worse")),
-        change(lambda found: found["tests"][0].update(baseline={})),
-        change(lambda found: found["tests"][0]["measurement"].update(calls=0)),
-        change(lambda found: found["tests"][0]["measurement"].update(calls=True)),
-        change(lambda found: found["tests"][0]["measurement"].update(profiles=[])),
-        change(lambda found: found["tests"][0]["measurement"]["profiles"][0].pop("total")),
-        change(lambda found: found["tests"][0]["python"].update(how="guess")),
-        change(lambda found: found["tests"][0]["python"].update(rows=[[2, "f", 1, 1]])),
+        change(lambda found: found["tests"][0].update(more={})),
+        change(lambda found: found["tests"][0].update(numbers=[])),
+        change(lambda found: found["tests"][0]["numbers"].update(ir=0.5)),
+        change(lambda found: found["tests"][0]["numbers"].update(ir=True)),
+        change(lambda found: found["tests"][0]["numbers"].update(ir=[1])),
+        change(lambda found: found["tests"][0].pop("profiles")),
+        change(lambda found: found["tests"][0].update(profiles=[])),
+        change(lambda found: found["tests"][0]["profiles"].update({".callgrind.out": None})),
+        change(lambda found: found["tests"][0]["profiles"].update({"/../../.profile": ""})),
     ],
 )
 def test_damage_is_said(tmp_path: Path, data: bytes, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,8 +177,8 @@ def test_damage_is_said(tmp_path: Path, data: bytes, capsys: pytest.CaptureFixtu
 def test_a_newer_one_is_refused(tmp_path: Path) -> None:
     """Even if all else in it is of another shape."""
     path = tmp_path / "b.json"
-    path.write_bytes(change(lambda found: found.update(schema=2, tests=None)))
-    with pytest.raises(InstrcountError, match="has schema 2, this release reads up to 1") as caught:
+    path.write_bytes(change(lambda found: found.update(schema=3, tests=None)))
+    with pytest.raises(InstrcountError, match="has schema 3, this release reads up to 2") as caught:
         load_bundle(path)
     assert (caught.value.slug, caught.value.fix) == (
         "bundle-newer",

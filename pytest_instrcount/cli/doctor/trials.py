@@ -20,7 +20,8 @@ from pytest_instrcount.counts.profile import Profile
 from pytest_instrcount.counts.standardize import standardize_profile
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.host.ci import OF_CI
-from pytest_instrcount.session.profiles import COUNTED, kept_path
+from pytest_instrcount.report.callgrind import COUNTED
+from pytest_instrcount.session.profiles import kept_path
 
 #: Folders that are no part of a project when it is copied.
 LEFT_OUT = """
