@@ -48,8 +48,8 @@ from pytest_instrcount.report.page_data import page_data
 from pytest_instrcount.report.stacks import collapsed_lines, speedscope_chunks
 from pytest_instrcount.report.summary import render_summary
 from pytest_instrcount.trace.events.nvprof import load_nvprof, parse_nvprof_trace
+from pytest_instrcount.trace.events.run import run_chunks
 from pytest_instrcount.trace.ranges.remote import pack_events, unpack_events
-from pytest_instrcount.trace.ranges.run import Sent, run_chunks
 
 #: What a target may take of memory: bytes for each of its input, beside so many.
 MOST_BYTES, LEAST_BYTES = 150, 64_000_000
@@ -133,7 +133,7 @@ def events(data: bytes) -> None:
     if unpack_events(json.loads(json.dumps(pack_events(threads)))) != threads:
         raise AssertionError("what was written is not what was read")
     text = json.dumps(["test", 1, "MainThread", 0, 1, [found]])
-    json.loads("".join(run_chunks([Sent("gw0", 0, text)])))
+    json.loads("".join(run_chunks([("gw0", text)])))
 
 
 def limit(data: bytes) -> None:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pytest_instrcount.trace.events.function_event import FunctionEvent
     from pytest_instrcount.trace.events.nvprof import load_nvprof
     from pytest_instrcount.trace.events.profile import profile
+    from pytest_instrcount.trace.events.record import RecordProfile
     from pytest_instrcount.trace.ranges.emit import emit_itt, emit_nvtx
     from pytest_instrcount.trace.ranges.ranges import record_function
-    from pytest_instrcount.trace.ranges.record import RecordProfile
     from pytest_instrcount.trace.ranges.session import mark
     from pytest_instrcount.trace.ranges.steps import StepTracker
     from pytest_instrcount.trace.ranges.unique import EnforceUnique
@@ -85,7 +85,7 @@ _HOMES = {
     "Limit": "gate.limit",
     "Parameter": "trace.columns",
     "Recognizer": "trace.recognize",
-    "RecordProfile": "trace.ranges.record",
+    "RecordProfile": "trace.events.record",
     "RunSummary": "gate.records",
     "StepTracker": "trace.ranges.steps",
     "TestResult": "gate.records",

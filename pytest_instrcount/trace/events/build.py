@@ -220,9 +220,9 @@ class _Ranges:
         """All ranges; one that did not end lasts until the recording did."""
         for found in self.ranges.values():
             push, pop = found.push, found.pop
-            is_async = (
-                push.is_async or (pop is not None and pop.is_async) or bool(self.calls.folded)
-            )
+            is_async = push.is_async or bool(self.calls.folded)
+            if pop is not None:  # a thread that recorded nothing else has no track
+                is_async = is_async or pop.is_async or pop.thread != push.thread
             flags = ASYNC if is_async else 0
             if pop is None:
                 flags |= int(Flag.OPEN)

@@ -72,6 +72,10 @@ class Bounds:
         return depths
 
 
+#: All slices, however many.
+ALL = Bounds(max_depth=10**8)
+
+
 def nothing_to_export(why: str) -> InstrcountError:
     """The error in place of an empty file.
 

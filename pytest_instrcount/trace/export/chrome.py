@@ -59,8 +59,10 @@ class _Chrome:
         epoch = self.timeline.epoch_ns
         base = f'"baseTimeNanoseconds":{epoch + self.origin},' if epoch else ""
         yield f'{{"displayTimeUnit":"ns",{base}"traceEvents":[\n'
+        first = self.timeline.tracks[0].node_id if self.timeline.tracks else 0
         # a first event, so that all others can begin with a comma
-        yield f'{{"ph":"M","pid":{self.pid(0)},"name":"process_name","args":{{"name":"python"}}}}'
+        name = json.dumps(printable(self.commands.get(first, "python")))
+        yield f'{{"ph":"M","pid":{self.pid(first)},"name":"process_name","args":{{"name":{name}}}}}'
         yield from self.slices()
         yield from self.points()
         for number, flow in enumerate(self.timeline.flows):
