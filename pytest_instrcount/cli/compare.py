@@ -26,21 +26,11 @@ from pytest_instrcount.report.calls import render_calls_failure
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.read_json import Report, exceeded_in, load_report
 from pytest_instrcount.report.summary import render_summary
+from pytest_instrcount.report.words import worst_first
 
 #: So many regressions are told in full, those that grew most.
 MOST_TOLD = 20
 
-_ORDER = (
-    Verdict.regressed,
-    Verdict.nondeterministic,
-    Verdict.failed,
-    Verdict.incomparable,
-    Verdict.uncounted,
-    Verdict.improved,
-    Verdict.unchanged,
-    Verdict.new,
-    Verdict.stale,
-)
 #: Traced calls may not grow at all.
 _NO_MORE_CALLS = Limit(Fraction(0), None)
 
@@ -108,7 +98,7 @@ def compare_paths(
 
 
 def _told(compared: _Compared, verbosity: int, width: int) -> list[str]:
-    results = sorted(compared.results, key=_worst_first)
+    results = sorted(compared.results, key=worst_first)
     lines = []
     if verbosity >= 0:
         lines += _regressed(results, lambda each: render_failure(each, "", width))
@@ -126,10 +116,6 @@ def _regressed(results: Iterable[Result], render: Callable[[Result], list[str]])
         lines += [*render(result), ""]
     more = len(regressed) - MOST_TOLD
     return [*lines, f"and {more} more", ""] if more > 0 else lines
-
-
-def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
-    return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
 
 
 def _compare_folders(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_instrcount.errors import InstrcountError
+from pytest_instrcount.counts.totals import damaged
 
 _POSITIONS = re.compile(rb"^positions:.*$", re.MULTILINE)
 _EVENTS = re.compile(rb"^events:.*$\n?", re.MULTILINE)
@@ -43,29 +43,21 @@ def join_dumps(dumps: Sequence[Path], header: Sequence[str]) -> bytes:
         content = dump.read_bytes()
         events, end = _EVENTS.search(content), _TOTALS.search(content)
         if events is None or end is None or end.start() < events.end():
-            raise _damaged(dump)
+            raise damaged(dump, ValueError("it has no events or no totals"))
         positions = _POSITIONS.search(content, 0, events.start())
         shapes.append((positions[0] if positions else b"positions: line", events[0].strip()))
         if shapes[-1] != shapes[0]:
-            raise _damaged(dump)
+            raise damaged(dump, ValueError("it counts other events than the first"))
         bodies.append(_SUMMARY.sub(b"", content[events.end() : end.start()]))
         try:
             found = [int(word) for word in end[1].split()]
-        except ValueError:
-            raise _damaged(dump) from None
+        except ValueError as error:
+            raise damaged(dump, error) from None
         longer, shorter = sorted((totals, found), key=len, reverse=True)
         totals = [sum(pair) for pair in zip(longer, shorter)] + longer[len(shorter) :]
     sums = " ".join(map(str, totals)).encode()
     first = [*(line.encode(errors="backslashreplace") for line in header), *shapes[0]]
     return b"\n".join([*first, b"summary: " + sums, b"", *bodies, b"totals: " + sums, b""])
-
-
-def _damaged(dump: Path) -> InstrcountError:
-    return InstrcountError(
-        "profile-damaged",
-        f"{dump} is not a complete Callgrind profile",
-        "look for free memory and disk space (free -h; df -h), then: pytest --instrcount",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pytest_instrcount.counts.python.source import Site, call_sites, first_lines
 from pytest_instrcount.counts.python.tree import TRAMPOLINES
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named, printable
 from pytest_instrcount.report.c_functions import MOST_CAUSES, c_lines, grown_text, share_text
 from pytest_instrcount.report.called import WORTH_NAMING, Called, called, own_calls
 from pytest_instrcount.report.trees import place_of, split_name
@@ -112,8 +112,7 @@ def _lines_text(lines: Sequence[str]) -> str:
     """`` (lines 3, 4, 5)``, or nothing."""
     if not lines:
         return ""
-    more = f", and {len(lines) - MOST_CAUSES} more" if len(lines) > MOST_CAUSES else ""
-    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(lines[:MOST_CAUSES])}{more})"
+    return f" (line{'s' if len(lines) > 1 else ''} {named(lines, MOST_CAUSES)})"
 
 
 def _doing_lines(blame: PythonBlame, delta: PythonDelta, width: int, *, grew: bool) -> list[str]:

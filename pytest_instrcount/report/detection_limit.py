@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
+from pytest_instrcount.gate.store.names import named
 from pytest_instrcount.report.words import detects, short_name
-
-_MOST_NAMED = 3
 
 
 def blind_limits(results: Sequence[TestResult]) -> tuple[str, ...]:
@@ -54,8 +53,5 @@ def unsteady_tests(results: Sequence[TestResult]) -> tuple[str, ...]:
     )
 
 
-def _line(title: str, named: list[str]) -> tuple[str, ...]:
-    if not named:
-        return ()
-    more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return (f"{title}: {', '.join(named[:_MOST_NAMED])}{more}",)
+def _line(title: str, tests: list[str]) -> tuple[str, ...]:
+    return (f"{title}: {named(tests)}",) if tests else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
-from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import RunSummary, TestResult
@@ -15,24 +14,20 @@ from pytest_instrcount.report.budgets import render_budget_failure, render_budge
 from pytest_instrcount.report.calls import render_calls, render_calls_failure
 from pytest_instrcount.report.failure import render_failure
 from pytest_instrcount.report.summary import render_totals, run_notes
-from pytest_instrcount.report.words import count, count_verdicts, detects, percent, short_name
+from pytest_instrcount.report.words import (
+    count,
+    count_verdicts,
+    detects,
+    percent,
+    short_name,
+    worst_first,
+)
 
 #: Bytes of a comment on GitHub, less some for what others put around it.
 LARGEST = 65_000
 #: Bytes of the summary of one step on GitHub; what is longer is dropped as a whole.
 LARGEST_SUMMARY = 1_000_000
 
-_ORDER = (
-    Verdict.regressed,
-    Verdict.failed,
-    Verdict.nondeterministic,
-    Verdict.uncounted,
-    Verdict.new,
-    Verdict.incomparable,
-    Verdict.improved,
-    Verdict.stale,
-    Verdict.unchanged,
-)
 _LONGEST_NAME = 300
 _MOST_ROWS = 50
 # room for the lines that say what was left out
@@ -78,7 +73,7 @@ def _parts(summary: RunSummary) -> Iterator[str]:
     """Pieces that can be left out one by one, the most important first."""
     yield f"### {escape(_totals(summary))}\n"
     results = [each for each in summary.results if each.verdict is not Verdict.unchanged]
-    results.sort(key=_worst_first)
+    results.sort(key=worst_first)
     yield from _table(results, summary.failing)
     for budget in summary.budgets:
         if not budget.kept:
@@ -132,10 +127,6 @@ def _table(results: Sequence[TestResult], failing: Container[str]) -> Iterator[s
         yield f"\n| test | before | now | delta | limit | |\n|---|--:|--:|--:|--:|---|\n{rows}"
     if len(results) > _MOST_ROWS:
         yield f"\nand {len(results) - _MOST_ROWS} more\n"
-
-
-def _worst_first(result: TestResult) -> tuple[int, Fraction, str]:
-    return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
 
 
 def _row(result: TestResult, fails: bool) -> str:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from pytest_instrcount.gate.compare import Difference
 from pytest_instrcount.gate.records import TestResult
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.main_cause import shared_cause
 from pytest_instrcount.report.words import percent
@@ -73,7 +73,5 @@ def changed_packages(changes: Sequence[Difference]) -> tuple[str, ...]:
     """
     if not changes:
         return ()
-    shown = [f"{name} {old} -> {new}" for name, old, new in changes[:_MOST_PACKAGES]]
-    if len(changes) > _MOST_PACKAGES:
-        shown.append(f"and {len(changes) - _MOST_PACKAGES} more")
-    return (printable("packages changed: " + ", ".join(shown)),)
+    shown = [f"{name} {old} -> {new}" for name, old, new in changes]
+    return (f"packages changed: {named(shown, _MOST_PACKAGES)}",)

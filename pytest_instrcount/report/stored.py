@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from pytest_instrcount.counts.python.tree import CallTree, Path
 from pytest_instrcount.gate.store.calls import CallTable
-from pytest_instrcount.gate.store.names import printable
+from pytest_instrcount.gate.store.names import named, printable
 from pytest_instrcount.gate.store.schema import Baseline
 from pytest_instrcount.host.text import several
 from pytest_instrcount.report.branches import edge_name
@@ -55,9 +55,8 @@ def render_stored(baseline: Baseline, width: int = 80) -> list[str]:
     lines += ["", "environment:"]
     lines += [f"  {printable(f'{name}: {fact}')}" for name, fact in baseline.environment.items()]
     if baseline.packages:
-        named = [f"{name} {version}" for name, version in baseline.packages.items()]
-        more = f", and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
-        lines.append(f"packages: {printable(', '.join(named[:_MOST_PACKAGES]))}{more}")
+        packages = [f"{name} {version}" for name, version in baseline.packages.items()]
+        lines.append(f"packages: {named(packages, _MOST_PACKAGES)}")
     return lines
 
 

@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Context
 from fractions import Fraction
 
 from pytest_instrcount.gate.gate import Verdict
+from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.gate.store.names import printable
 
 #: The fact of an environment that says what is counted, where it is not ``IR``.
@@ -21,6 +22,18 @@ _HUGE = 10
 _LARGEST = 10**6
 _SMALLEST_PERCENT = Fraction(1, 10**6)
 _CONTEXT = Context(prec=5, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
+#: The worst first.
+_ORDER = (
+    Verdict.regressed,
+    Verdict.failed,
+    Verdict.nondeterministic,
+    Verdict.uncounted,
+    Verdict.new,
+    Verdict.incomparable,
+    Verdict.improved,
+    Verdict.stale,
+    Verdict.unchanged,
+)
 
 
 def wrapped(text: str, width: int, *, first: str = "", indent: str = "  ") -> list[str]:
@@ -196,3 +209,8 @@ def short_name(nodeid: str) -> str:
     file, _, test = nodeid.partition("::")
     base, bracket, parameters = (test or file).partition("[")
     return printable(base.rpartition("::")[2] + bracket + parameters)
+
+
+def worst_first(result: TestResult) -> tuple[int, Fraction, str]:
+    """The key to sort by: of one verdict what grew most is first."""
+    return _ORDER.index(result.verdict), -(result.delta or Fraction(0)), result.nodeid
