@@ -21,7 +21,6 @@ from pytest_instrcount.fixtures.first_call import remarks_on_first
 from pytest_instrcount.gate.limit import Limit
 from pytest_instrcount.host.account.current import count, timed
 from pytest_instrcount.session.answers import Heartbeat, is_lost, measure_layouts, order_for
-from pytest_instrcount.session.clocks import OtherClocks
 from pytest_instrcount.session.findings import Findings
 from pytest_instrcount.session.outcomes import Outcomes, know_why_left
 from pytest_instrcount.session.plan import plan_measured
@@ -31,6 +30,7 @@ from pytest_instrcount.session.replay import Place, report_of
 from pytest_instrcount.session.seeds import measure_seeds
 from pytest_instrcount.session.selection import Selection
 from pytest_instrcount.session.teardown import end_neighbours, noting_interruption
+from pytest_instrcount.session.time_limit import OtherClocks
 from pytest_instrcount.session.variables import missing_variables
 from pytest_instrcount.session.zygote import LaunchContext, start_zygote
 

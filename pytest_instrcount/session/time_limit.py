@@ -1,7 +1,8 @@
-"""The time limit of a traced test that runs in pytest's own process."""
+"""What bounds the time of a test: our limit where it is traced, no clock of others where it is measured."""
 
 from __future__ import annotations
 
+import faulthandler
 import signal
 import threading
 from collections.abc import Container, Generator, Iterator
@@ -50,6 +51,29 @@ class PhaseLimits:
             f"instrcount: it did not end within {self._seconds:g} s, without Valgrind [timeout]\n"
             "  fix: pytest --instrcount --instrcount-timeout=SECONDS"
         )
+
+
+class OtherClocks:
+    """The plugin object that holds them: while pytest waits for Valgrind, none of the test's time passes.
+
+    What is awaited may be the start of Valgrind, or another test. Its own limit is
+    ``--instrcount-timeout``, which the supervisor keeps.
+    """
+
+    def __init__(self, measured: Container[str]) -> None:
+        self._measured = measured
+
+    @pytest.hookimpl(tryfirst=True, optionalhook=True)
+    def pytest_timeout_set_timer(self, item: pytest.Item) -> bool | None:
+        """That of pytest-timeout: as if it were set, for a measured test."""
+        return True if item.nodeid in self._measured else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        """That of ``faulthandler_timeout``: pytest has started it right before, and can exit by it."""
+        known = item.config.pluginmanager.hasplugin("faulthandler")
+        if known and item.nodeid in self._measured and item.config.getini("faulthandler_timeout"):
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _is_free() -> bool:
