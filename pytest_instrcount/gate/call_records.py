@@ -77,7 +77,7 @@ class CallsResult:
     memory_limit: Limit | None = None
     #: edges that were used differently often in two repetitions
     varying: tuple[Edge, ...] = ()
-    #: whether this run stored the table
+    #: whether this run stored the table, or found it stored by another update
     written: bool = False
     #: why there is none
     reason: str = ""

@@ -103,6 +103,7 @@ class CallRulings:
                 read = self._read[nodeid]
                 if written and self.store.read(nodeid, updating=True) != read:
                     raise changed_meanwhile(self.store.path(nodeid))
+                written = written or result.verdict is not Verdict.unchanged
                 stored[nodeid] = replace(result, written=written)
         return stored
 

@@ -90,7 +90,7 @@ class TestResult:
     packages_changed: tuple[Difference, ...] = ()
     #: facts of the environment that differ from the baseline's
     differences: tuple[Difference, ...] = ()
-    #: whether this run stored the measurement; equal bytes are not stored again
+    #: whether this run stored the measurement, or found it stored by another update
     written: bool = False
     #: why there is no count or no comparison: the text of an InstrcountError, or one line; else ""
     reason: str = ""

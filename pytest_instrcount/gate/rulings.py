@@ -259,6 +259,8 @@ class Rulings:
                 written = self.store.write(baseline, update.add, update.remove)
                 if written and self.baselines.have_changed(nodeid):
                     raise changed_meanwhile(self.store.path(nodeid))
+                # not written, and yet not what it was: another update of the same code has stored it
+                written = written or result.verdict is not Verdict.unchanged
                 stored[nodeid] = replace(stored_result(result, baseline), written=written)
         if any(result.written for result in stored.values()):
             self.store.mark_profiles(update.add)

@@ -46,16 +46,17 @@ def stored(place: Place) -> dict[str, int]:
 @pytest.mark.long
 @pytest.mark.valgrind
 def test_two_updates_of_one_code(place: Place) -> None:
-    """Equal counts: both land, and neither minds the other."""
+    """Equal counts, new or grown: both land, and neither minds the other."""
     place.write("test_a.py", TESTS)
     place.write("pytest.ini", "[pytest]\ninstrcount_env = SIZE\n")
-    runs = [start_beside(place, name, "100") for name in "ab"]
-    for run in runs:
-        output, _ = run.communicate(timeout=300)
-        assert run.returncode == 0, output
-    assert len(stored(place)) == 4
-    done = place.run(SIZE="100")
-    assert {test["verdict"] for test in done.tests.values()} == {"unchanged"}, done.output
+    for size in ("100", "3000"):
+        runs = [start_beside(place, name, size) for name in "ab"]
+        for run in runs:
+            output, _ = run.communicate(timeout=300)
+            assert run.returncode == 0, output
+        assert len(stored(place)) == 4
+        done = place.run(SIZE=size)
+        assert {test["verdict"] for test in done.tests.values()} == {"unchanged"}, done.output
 
 
 @pytest.mark.valgrind

@@ -20,6 +20,7 @@ from pytest_instrcount.gate.rulings import Rulings
 from pytest_instrcount.gate.store import textfile as files
 from pytest_instrcount.gate.store.baseline import Store
 from pytest_instrcount.gate.store.schema import Baseline, to_baseline
+from pytest_instrcount.gate.store.updating import updating
 
 LIMIT = parse_limit("1%")
 NAMES = [f"test_x.py::test_{number}" for number in range(20)]
@@ -113,3 +114,20 @@ def test_baselines_that_were_stored_anew_are_read_again(
     rulings.baselines.read_again(judged)
     result = rulings.rule(measured(judged[-1]), LIMIT)
     assert (result.verdict, result.baseline_ir) == (Verdict.improved, 2000)
+
+
+def test_what_another_update_of_the_same_code_has_stored_is_accepted(tmp_path: Path) -> None:
+    """Since this run has read its baselines: what is there is what it would store."""
+    store = Store(tmp_path, "cp")
+    store.write(to_baseline(measured(NAMES[0]), {}))
+    policy = Policy("fail", "warn", "fail", "changed")
+    both = [Rulings(Baselines(store, True), {}, policy) for _ in range(2)]
+    for rulings in both:
+        for nodeid in NAMES[:2]:  # the second one has no baseline yet
+            grown = {"a.c:f": Row(2000, 1)}
+            rulings.rule(replace(measured(nodeid), total_ir=2000, rows=grown), LIMIT)
+        assert len(rulings.failing()) == 2
+    for rulings in both:
+        with updating(tmp_path) as update:
+            rulings.results |= rulings.write(update)
+        assert not rulings.failing()
