@@ -42,9 +42,17 @@ TRACE_MARKER_LINE = (
 )
 
 
+#: Options by which tests run in this process: to be looked at, or to have snapshots written.
+NATIVE_OPTIONS = "--pdb, --trace, --snapshot-update, --inline-snapshot"
+# what inline-snapshot writes snapshots into tests for
+_INLINE = frozenset(("create", "fix", "review", "trim", "update"))
+
+
 def runs_natively(config: pytest.Config) -> bool:
-    """True for options by which tests run in this process. With ``-p no:debugging`` there are no first two."""
-    return any(config.getoption(name, False) for name in ("usepdb", "trace", "update_snapshots"))
+    """True if one of `NATIVE_OPTIONS` was given. With ``-p no:debugging`` there are no first two."""
+    inline = str(config.getoption("inline_snapshot", "")).split(",")
+    flags = ("usepdb", "trace", "update_snapshots")
+    return any(config.getoption(name, False) for name in flags) or not _INLINE.isdisjoint(inline)
 
 
 def uses_xdist(option: object) -> bool:

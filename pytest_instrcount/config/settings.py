@@ -33,6 +33,7 @@ from pytest_instrcount.config.options import (
     INI_ERRORS,
     ISOLATIONS,
     MISSING,
+    NATIVE_OPTIONS,
     POLICIES,
     runs_natively,
 )
@@ -167,10 +168,7 @@ def load_settings(config: pytest.Config) -> Settings:
 def _hindrances(config: pytest.Config, settings: Settings) -> Iterator[str]:
     """What keeps a run from being a gate."""
     if runs_natively(config) and settings.strict:
-        yield (
-            "--pdb, --trace, --snapshot-update: nothing is measured with them, "
-            f"and {settings.ci} is set"
-        )
+        yield f"{NATIVE_OPTIONS}: nothing is measured with them, and {settings.ci} is set"
     if any(config.getoption(name, False) for name in ("stepwise", "stepwise_skip")):
         yield (
             "--stepwise goes on behind tests that have regressed, since they fail when all have run; "

@@ -13,7 +13,7 @@ import pytest
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
-from pytest_instrcount.config.options import leave_snapshots, runs_natively
+from pytest_instrcount.config.options import NATIVE_OPTIONS, leave_snapshots, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.config.usage import as_usage_errors
@@ -91,7 +91,7 @@ class Counting:
         self.ready()
         if self._native:
             self.findings.note(
-                "nothing is measured under --pdb, --trace, --snapshot-update: the tests ran natively"
+                f"nothing is measured under {NATIVE_OPTIONS}: the tests ran natively"
             )
             return
         leave_snapshots(self.config)

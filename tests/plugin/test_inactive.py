@@ -148,19 +148,24 @@ SYRUPY = """
 def pytest_addoption(parser):
     parser.addoption("--snapshot-update", action="store_true", dest="update_snapshots")
     parser.addoption("--snapshot-disable-unused", action="store_true", dest="disable_unused_snapshots")
+    parser.addoption("--inline-snapshot", dest="inline_snapshot")
 def pytest_unconfigure(config):
     print("unused snapshots are looked for:", not config.option.disable_unused_snapshots)
 """
 
 
-@pytest.mark.parametrize("option", ["--pdb", "--snapshot-update"])
+@pytest.mark.parametrize(
+    "option", ["--pdb", "--snapshot-update", "--inline-snapshot=report,create"]
+)
 def test_debugging_runs_natively(project: Project, option: str) -> None:
     """The tests run here, and a note says that nothing was measured."""
     project.pytester.makeconftest(SYRUPY)
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
     result = project.measure(option)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["nothing is measured under --pdb, --trace, --snapshot-update: *"])
+    result.stdout.fnmatch_lines(
+        ["nothing is measured under --pdb, --trace, --snapshot-update, --inline-snapshot:"]
+    )
     assert not project.valgrind.started
     result.stdout.fnmatch_lines(["unused snapshots are looked for: True"])
 
@@ -169,4 +174,9 @@ def test_snapshots_of_measured_tests_are_used(project: Project) -> None:
     """Under Valgrind: syrupy would count them as unused here, and fail the run."""
     project.pytester.makeconftest(SYRUPY)
     project.write("import pytest\n@pytest.mark.instrcount\ndef test_a(): pass\n")
-    project.measure().stdout.fnmatch_lines(["unused snapshots are looked for: False"])
+    for args in (
+        (),
+        ("--inline-snapshot=report",),
+    ):  # what writes nothing keeps nobody from measuring
+        result = project.measure(*args)
+        result.stdout.fnmatch_lines(["unused snapshots are looked for: False"])

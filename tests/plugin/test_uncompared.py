@@ -415,7 +415,7 @@ def test_a_gate_that_measures_nothing(
     result = suite.measure(option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*--snapshot-update: nothing is measured with them, and CI is set"]
+        ["*--snapshot-update, --inline-snapshot: nothing is measured with them, and CI is set"]
     )
 
 

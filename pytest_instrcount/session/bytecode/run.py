@@ -13,7 +13,7 @@ from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.inside.bytecode import BytecodeCounter
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.config import compat
-from pytest_instrcount.config.options import runs_natively
+from pytest_instrcount.config.options import NATIVE_OPTIONS, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING, is_traced
 from pytest_instrcount.config.usage import as_usage_errors
@@ -92,7 +92,7 @@ class BytecodeRun:
         """Check all markers, and take out of them what is in instructions."""
         if self._native:
             self._findings.note(
-                "nothing is measured under --pdb, --trace, --snapshot-update: the tests ran natively"
+                f"nothing is measured under {NATIVE_OPTIONS}: the tests ran natively"
             )
             return
         planned = plan_measured(
