@@ -10,7 +10,7 @@ from collections.abc import Sequence
 _HINTS = (
     (
         re.compile(r"\b_*(epoll_p?wait|ppoll|poll|select)\b|\bselect_(epoll|poll|select)_"),
-        "an event loop turned more often in one: it waits for time, a network or a process;",
+        "one polled more often, as event loops and pools do: for time, a network or a process;",
         "put a fake in the place of what answers late",
     ),
     (

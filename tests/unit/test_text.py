@@ -578,12 +578,12 @@ def test_failed(reason: str, lines: list[str]) -> None:
     [
         (("ceval.c:_PyEval_EvalFrameDefault", "obmalloc.c:PyObject_Malloc"), None),
         (("heapq.c:siftup", "__select_error", "pthread_mutex_lock"), None),
-        (("epoll_wait",), "an event loop turned more often"),
+        (("epoll_wait",), "one polled more often"),
         (
             ("__poll [libc]", "pthread_cond_timedwait@@GLIBC_2.3.2"),
-            "an event loop turned more often",
+            "one polled more often",
         ),
-        (("selectmodule.c:select_epoll_poll_impl.isra.0",), "an event loop turned more often"),
+        (("selectmodule.c:select_epoll_poll_impl.isra.0",), "one polled more often"),
         (("obmalloc.c:f", "pthread_cond_timedwait@@GLIBC_2.3.2"), "threads waited for each other"),
         (("sem_clockwait@GLIBC_2.30",), "threads waited for each other"),
         (("start_thread",), "threads waited for each other"),
