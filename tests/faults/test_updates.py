@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from pytest_instrcount.errors import InstrcountError
 from pytest_instrcount.gate.store import updating as module
+from pytest_instrcount.gate.store.textfile import write_data
 from pytest_instrcount.gate.store.updating import updating
 from tests.faults.conftest import UPDATE, Place, wait_for
 
@@ -104,6 +106,19 @@ def test_all_or_nothing(tmp_path: Path) -> None:
         update.begin()
         update.add(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_text() == "new"
+
+
+def test_a_full_disk_is_looked_for_in_a_folder_that_is_there(tmp_path: Path) -> None:
+    """The one that the update had just made goes with it."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(InstrcountError, match=f"df {tmp_path}$"), updating(tmp_path) as update:  # noqa: PT012
+        update.begin()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+        try:
+            write_data(tmp_path / "cp311" / "a.json", b"long", update.add)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_made_for_nothing(tmp_path: Path) -> None:

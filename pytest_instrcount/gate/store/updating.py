@@ -78,8 +78,12 @@ class Update:
         # Not tempfile: it makes files that only their owner can read, and git checks out others.
         temp = path.parent / f".{secrets.token_hex(6)}{_TEMP_SUFFIX}"
         self._staged.append((temp, path))
-        with temp.open("xb") as file:
-            file.write(data)
+        try:
+            with temp.open("xb") as file:
+                file.write(data)
+        except OSError:
+            self._forget()  # so that what is said of it names a folder that stays
+            raise
 
     def remove(self, path: Path) -> None:
         """Have the file at ``path`` deleted."""
@@ -110,6 +114,11 @@ class Update:
 
     def end(self) -> None:
         """Forget what was not committed, and let others go on."""
+        self._forget()
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def _forget(self) -> None:
         for temp, _ in self._staged:
             if temp is not None:
                 with contextlib.suppress(OSError):
@@ -117,8 +126,6 @@ class Update:
         for folder in reversed(self._made):  # what was stored keeps them
             with contextlib.suppress(OSError):
                 folder.rmdir()
-        if self._lock is not None:
-            os.close(self._lock)
 
 
 def mend(root: Path) -> None:
