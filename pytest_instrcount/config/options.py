@@ -44,6 +44,8 @@ TRACE_MARKER_LINE = (
 
 #: Options by which tests run in this process: to be looked at, or to have snapshots written.
 NATIVE_OPTIONS = "--pdb, --trace, --snapshot-update, --inline-snapshot"
+#: What is said where one of them was given.
+RAN_NATIVELY = f"nothing is measured under {NATIVE_OPTIONS}: the tests ran natively"
 # what inline-snapshot writes snapshots into tests for
 _INLINE = frozenset(("create", "fix", "review", "trim", "update"))
 

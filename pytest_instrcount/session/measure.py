@@ -13,7 +13,7 @@ import pytest
 from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.orders import Order
 from pytest_instrcount.callgrind.zygote import Zygote, ZygoteFailed
-from pytest_instrcount.config.options import NATIVE_OPTIONS, leave_snapshots, runs_natively
+from pytest_instrcount.config.options import RAN_NATIVELY, leave_snapshots, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import is_traced
 from pytest_instrcount.config.usage import as_usage_errors
@@ -90,9 +90,7 @@ class Counting:
         self._outcomes = Outcomes(self.config, self.settings, self.findings)
         self.ready()
         if self._native:
-            self.findings.note(
-                f"nothing is measured under {NATIVE_OPTIONS}: the tests ran natively"
-            )
+            self.findings.note(RAN_NATIVELY)
             return
         leave_snapshots(self.config)
         self._zygote = self._start_zygote(self.valgrind, layouts=rulings.needs_layouts)

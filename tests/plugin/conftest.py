@@ -44,9 +44,9 @@ from pytest_instrcount.counts.python.contexts import VALGRIND_OPTIONS
 from pytest_instrcount.fixtures.first_call import FirstCall
 from pytest_instrcount.fixtures.instrcount import InstrCount, remarks_of
 from pytest_instrcount.fixtures.rounds import Rounds
-from pytest_instrcount.gate.store.baseline import load_baseline
 from pytest_instrcount.host.foreign import plain
 from pytest_instrcount.session import replay
+from tests.baselines import read_whole
 
 #: Which distribution a module is from: the same in all runs, and a quarter of each if it is looked up.
 _distributions = functools.cache(importlib.metadata.packages_distributions)
@@ -584,10 +584,7 @@ class Project:
 
     def baseline_ir(self) -> dict[str, int]:
         """The stored count per call by the name of the test."""
-        return {
-            name: getattr(load_baseline(path), "ir")  # noqa: B009 - it is there
-            for name, path in self.baselines().items()
-        }
+        return {name: read_whole(path)["ir"] for name, path in self.baselines().items()}
 
     def tree(self) -> set[str]:
         """Names of all files but Python's and pytest's caches."""

@@ -74,11 +74,11 @@ class Update:
     def add(self, path: Path, data: bytes) -> None:
         """Have ``data`` stored at ``path``; makes missing folders. Raises OSError."""
         self._made += [each for each in reversed(path.parents) if not os.path.lexists(each)]
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile: it makes files that only their owner can read, and git checks out others.
         temp = path.parent / f".{secrets.token_hex(6)}{_TEMP_SUFFIX}"
         self._staged.append((temp, path))
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with temp.open("xb") as file:
                 file.write(data)
         except OSError:

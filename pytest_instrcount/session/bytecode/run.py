@@ -13,7 +13,7 @@ from pytest_instrcount.callgrind import facts
 from pytest_instrcount.callgrind.inside.bytecode import BytecodeCounter
 from pytest_instrcount.callgrind.inside.repeat import Phase, Repeater, run_phase
 from pytest_instrcount.config import compat
-from pytest_instrcount.config.options import NATIVE_OPTIONS, runs_natively
+from pytest_instrcount.config.options import RAN_NATIVELY, runs_natively
 from pytest_instrcount.config.settings import Settings
 from pytest_instrcount.config.stash import BENCHMARK, COUNTING, is_traced
 from pytest_instrcount.config.usage import as_usage_errors
@@ -91,9 +91,7 @@ class BytecodeRun:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Check all markers, and take out of them what is in instructions."""
         if self._native:
-            self._findings.note(
-                f"nothing is measured under {NATIVE_OPTIONS}: the tests ran natively"
-            )
+            self._findings.note(RAN_NATIVELY)
             return
         planned = plan_measured(
             session.items, self._gate.settings, self._findings, self._in_bytecodes

@@ -86,7 +86,7 @@ def _timelines(test: TestEvents, node: int, names: dict[int, str]) -> Iterator[T
         for one in trace:
             if one.node_id not in moved:
                 children += 1
-                moved[one.node_id] = max(names) + 1
-                names[max(names) + 1] = f"{names[node]}, process {children} of {test.nodeid}"
+                child = moved[one.node_id] = max(names) + 1
+                names[child] = f"{names[node]}, process {children} of {test.nodeid}"
         threads = [replace(one, node_id=moved[one.node_id]) for one in trace]
         yield of_ranges(threads, test.begin_ns, test.end_ns)

@@ -59,14 +59,14 @@ class _Chrome:
         epoch = self.timeline.epoch_ns
         base = f'"baseTimeNanoseconds":{epoch + self.origin},' if epoch else ""
         yield f'{{"displayTimeUnit":"ns",{base}"traceEvents":[\n'
-        first = self.timeline.tracks[0].node_id if self.timeline.tracks else 0
+        first, *others = sorted({track.node_id for track in self.timeline.tracks} or {0})
         # a first event, so that all others can begin with a comma
-        name = json.dumps(printable(self.commands.get(first, "python")))
-        yield f'{{"ph":"M","pid":{self.pid(first)},"name":"process_name","args":{{"name":{name}}}}}'
+        yield self.process(first)
         yield from self.slices()
         yield from self.points()
         for number, flow in enumerate(self.timeline.flows):
             yield from self.flow(number, flow)
+        yield from (f",\n{self.process(node)}" for node in others)
         yield from self.names()
         extra = {"truncated": self.timeline.truncated, "recorder": "pytest-instrcount"}
         yield f'\n],"otherData":{json.dumps(extra)}}}\n'
@@ -181,14 +181,15 @@ class _Chrome:
                 rows.setdefault(self.timeline.track[row], []).append(row)
         return rows
 
+    def process(self, node: int) -> str:
+        """A metadata event: the name of a process in the viewer."""
+        known = self.commands.get(node, f"python, node {node}" if node else "python")
+        name = json.dumps(printable(known))
+        return f'{{"ph":"M","pid":{self.pid(node)},"name":"process_name","args":{{"name":{name}}}}}'
+
     def names(self) -> Iterator[str]:
-        """Metadata events: names and order of processes and tracks in the viewer."""
+        """Metadata events: names and order of tracks in the viewer."""
         tracks = self.timeline.tracks
-        for node in sorted({track.node_id for track in tracks} - {0}):
-            name = json.dumps(printable(self.commands.get(node, f"python, node {node}")))
-            yield (
-                f',\n{{"ph":"M","pid":{self.pid(node)},"name":"process_name","args":{{"name":{name}}}}}'
-            )
         order = {key: at for at, key in enumerate(sorted(self.tids))}
         for (number, block), tid in self.tids.items():
             track = tracks[number]
