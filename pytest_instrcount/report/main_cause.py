@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_instrcount.counts.python.blame import PythonBlame, PythonDelta
-from pytest_instrcount.counts.python.source import is_installed
+from pytest_instrcount.counts.python.source import is_installed, is_packaged
 from pytest_instrcount.gate.gate import Verdict
 from pytest_instrcount.gate.records import TestResult
 from pytest_instrcount.report.blame import project_caller, run_by
@@ -20,7 +20,7 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
     grew = result.verdict is not Verdict.improved
     sign = 1 if grew else -1
     if result.python is not None and (causes := result.python.causes(grew=grew)):
-        return _python_cause(result.python, causes[0], sign, exact=exact)
+        return _python_cause(result, result.python, causes[0], sign, exact=exact)
     for each in result.functions:
         if each.ir * sign > 0:
             path, _, name = each.name.rpartition(":")
@@ -30,14 +30,14 @@ def main_cause(result: TestResult, *, exact: bool = True) -> tuple[str, str]:
 
 
 def _python_cause(
-    blame: PythonBlame, cause: PythonDelta, sign: int, *, exact: bool
+    result: TestResult, blame: PythonBlame, cause: PythonDelta, sign: int, *, exact: bool
 ) -> tuple[str, str]:
     """As `main_cause`."""
     first, line = _of_the_project(blame, cause)
     name, path = split_name(first.name)
     place = f"{path}:{line}" if line else path
     fresh = first.calls_after and not first.calls_before
-    caller = _from_the_project(blame, first) if exact else ""
+    caller = _from_the_project(result.nodeid, blame, first) if exact else ""
     most = telling(blame, first, sign)
     if most is not None and not (fresh and caller):  # all that a new function calls is new
         doing = f"{place} {_more_calls(most, first.name, exact=exact)}"
@@ -45,15 +45,28 @@ def _python_cause(
     if fresh or first is not cause:
         calls = own_calls(blame, first) if exact else "new" if fresh else ""
         return name, ", ".join(filter(None, (place, calls, caller)))
-    return name, caller or f"{place}, its own code"
+    return name, _own_code(blame, first, place, caller)
 
 
-def _from_the_project(blame: PythonBlame, delta: PythonDelta) -> str:
-    """Who of the project calls a function that is installed: what it is given may have grown."""
-    if not is_installed(place_of(blame.new, delta.name)[0]):
+def _own_code(blame: PythonBlame, delta: PythonDelta, place: str, caller: str) -> str:
+    """The place of what changed by itself; of the standard library its caller, who alone can have changed."""
+    if caller and not is_packaged(place_of(blame.new, delta.name)[0]):
+        return caller
+    return f"{place}, {caller or 'its own code'}"
+
+
+def _from_the_project(nodeid: str, blame: PythonBlame, delta: PythonDelta) -> str:
+    """Who of the project calls a function that is installed: what it is given may have grown.
+
+    A package may be what the test is for: that the test calls it says nothing.
+    """
+    place = place_of(blame.new, delta.name)[0]
+    if not is_installed(place):
         return ""
     caller, line, site = project_caller(blame, delta)
     name, path = split_name(caller)
+    if is_packaged(place) and nodeid.partition("::")[0].endswith(path):
+        return ""
     return f"called from {name} {path}:{site or line}" if caller else ""
 
 

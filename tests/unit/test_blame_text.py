@@ -252,6 +252,26 @@ def test_who_of_the_project_called_the_standard_library(tmp_path: Path) -> None:
     assert main_cause(blamed(old, new), exact=False) == ("raw_decode", "shop.py:1, its own code")
 
 
+@pytest.mark.parametrize(
+    ("caller", "what"),
+    [
+        ("test_shop.py", "shop.py:1, its own code"),
+        ("checks.py", "shop.py:1, called from helped checks.py:1"),
+    ],
+)
+def test_a_package_may_be_what_is_tested(tmp_path: Path, caller: str, what: str) -> None:
+    """Not installed for editing: what it does is its own doing, and that the test calls it says nothing."""
+    (file := tmp_path / caller).write_text("def helped():\n    pass\n")
+    path = f"{caller}:helped", "shop.py:f"
+    places = {path[0]: (str(file), 1), path[1]: ("/venv/lib/site-packages/shop.py", 1)}
+    old, new = (
+        CallTree(TRAMPOLINES, 1, {path[:1]: Row(9, 1), path: Row(ir, 2)}, places)
+        for ir in (600, 700)
+    )
+    result = replace(blamed(old, new), nodeid="tests/test_shop.py::test_f")
+    assert main_cause(result) == ("f", what)
+
+
 def test_calls_have_the_name_that_source_has_for_them(tmp_path: Path) -> None:
     """Of what is decorated a wrapper is called, or what makes and ends a manager of contexts."""
     file = tmp_path / "shop.py"

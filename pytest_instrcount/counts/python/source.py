@@ -65,11 +65,12 @@ class Site:
 
 def is_installed(path: str) -> bool:
     """True if a file is no project's own: of the standard library, of a package, or frozen."""
-    return (
-        not path.startswith("/")
-        or path.startswith(_INSTALLED)
-        or _OF_PACKAGES.search(path) is not None
-    )
+    return not path.startswith("/") or path.startswith(_INSTALLED) or is_packaged(path)
+
+
+def is_packaged(path: str) -> bool:
+    """True for what is installed into a folder of packages: the project's own may be, too."""
+    return _OF_PACKAGES.search(path) is not None
 
 
 def first_line(path: str, qualname: str, line: int = 0) -> int:
