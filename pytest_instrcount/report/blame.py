@@ -99,13 +99,17 @@ def _call_lines(
     most: Called, caller: str, sites: Sequence[Site], width: int, *, source: bool
 ) -> list[str]:
     """The called function, and the place where it is called; of several nobody knows which is meant."""
-    lines = list(dict.fromkeys(str(site.line) for site in sites))
+    lines = _lines_of(sites)
     times = f"{most.times()}{_lines_text(lines)}"
     what = cut_left(most.what(caller), max(_LEAST_NAME, width - len(f"{most.verb}  {times}")))
     shown = cut_right(f"{most.verb} {what} {times}", width)
     if len(lines) != 1 or not source:
         return [shown]
     return [shown, *(f"  {printable(one)}" for one in sites[0].lines(width - 2))]
+
+
+def _lines_of(sites: Sequence[Site]) -> list[str]:
+    return list(dict.fromkeys(str(site.line) for site in sites))
 
 
 def _lines_text(lines: Sequence[str]) -> str:
@@ -154,23 +158,23 @@ def _project_lines(blame: PythonBlame, delta: PythonDelta) -> Iterator[str]:
     runs = run_by(blame, delta)
     for each, line in runs:
         yield f"which runs {shown_name(each.name, line)}: {own_calls(blame, each)}"
-    caller, line, site = project_caller(blame, delta)
+    caller, line, sites = project_caller(blame, delta)
     if caller and not runs:
-        yield f"called from {shown_name(caller, line)}{f' (line {site})' if site else ''}"
+        yield f"called from {shown_name(caller, line)}{_lines_text(sites)}"
 
 
-def project_caller(blame: PythonBlame, delta: PythonDelta) -> tuple[str, int, int]:
-    """The nearest function of the project that calls another, its first line, and that of the call.
+def project_caller(blame: PythonBlame, delta: PythonDelta) -> tuple[str, int, Sequence[str]]:
+    """The nearest function of the project that calls another, its first line, and where it may call it.
 
-    Lines are 0, and the name is "", where they are not known.
+    The line is 0, and the name is "", where they are not known.
     """
     chain = blame.chain_to(delta.name)
     for caller, callee in reversed(list(itertools.pairwise(chain))):
         place, line = place_of(blame.new, caller)
         if not is_installed(place):
             sites = call_sites(place, split_name(caller)[0], line, split_name(callee)[0])
-            return caller, line, sites[0].line if sites else 0
-    return "", 0, 0
+            return caller, line, _lines_of(sites)
+    return "", 0, ()
 
 
 def _runs_others(blame: PythonBlame, delta: PythonDelta) -> bool:

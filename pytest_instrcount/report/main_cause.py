@@ -63,11 +63,12 @@ def _from_the_project(nodeid: str, blame: PythonBlame, delta: PythonDelta) -> st
     place = place_of(blame.new, delta.name)[0]
     if not is_installed(place):
         return ""
-    caller, line, site = project_caller(blame, delta)
+    caller, line, sites = project_caller(blame, delta)
     name, path = split_name(caller)
     if is_packaged(place) and nodeid.partition("::")[0].endswith(path):
         return ""
-    return f"called from {name} {path}:{site or line}" if caller else ""
+    at = sites[0] if len(sites) == 1 else line
+    return f"called from {name} {path}:{at}".removesuffix(":0") if caller else ""
 
 
 def _of_the_project(blame: PythonBlame, cause: PythonDelta) -> tuple[PythonDelta, int]:

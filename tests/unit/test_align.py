@@ -250,6 +250,20 @@ def test_what_is_still_defined_has_no_other_name(tmp_path: File) -> None:
     assert doings(find_blame(tree(old), places)) == {"shop.py:careful": 100}
 
 
+def test_what_the_library_still_defines_has_no_other_name(tmp_path: File) -> None:
+    """A cache of the project's own in its place, say."""
+    file = tmp_path / "shop.py"
+    file.write_text("def t(): compiled()\ndef compiled(): pass\n")
+    old: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "re/__init__.py:compile"): (400, 4)}
+    new: Rows = {("shop.py:t",): (9, 1), ("shop.py:t", "shop.py:compiled"): (500, 4)}
+    places = replace(tree(new), places={"shop.py:t": (str(file), 1)})
+    assert align(tree(old), places).renamed == {}
+    gone = {
+        path[:1] + ("re/__init__.py:no_more",) * (len(path) - 1): row for path, row in old.items()
+    }
+    assert align(tree(gone), places).renamed == {"shop.py:compiled": ("re/__init__.py:no_more",)}
+
+
 @pytest.mark.parametrize("inner", ["<genexpr>", "<lambda>.<locals>.<lambda>"])
 def test_what_is_within_a_renamed_function_is_renamed(inner: str) -> None:
     """However much dearer it is."""

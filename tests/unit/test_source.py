@@ -90,6 +90,16 @@ def test_what_a_definition_says_is_not_called_in_it(tmp_path: Path) -> None:
     assert [site.line for site in call_sites(str(file), "make.<locals>.K", 5, "t")] == [6]
 
 
+def test_a_method_that_is_passed_on_may_be_what_is_called(tmp_path: Path) -> None:
+    """``config.get`` is called, and ``cache.get`` by map: a name does not say whose it is."""
+    file = tmp_path / "shop.py"
+    file.write_text(
+        "def f(cache, keys, config):\n    get = cache.get\n    n = config.get(1)\n"
+        "    return n, map(get, keys)\n"
+    )
+    assert {site.line for site in call_sites(str(file), "f", 1, "Cache.get")} == {2, 3}
+
+
 def test_namesakes(tmp_path: Path) -> None:
     """Which of them is meant only a line says; what they call, each may."""
     file = tmp_path / "shop.py"

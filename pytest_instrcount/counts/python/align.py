@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from pytest_instrcount.counts.profile import Row
 from pytest_instrcount.counts.python.moved import move
-from pytest_instrcount.counts.python.source import first_lines
+from pytest_instrcount.counts.python.source import first_lines, where_installed
 from pytest_instrcount.counts.python.tree import CallTree, Path
 
 #: Names that say nothing of what a function does; with them go all in angle brackets.
@@ -87,7 +87,8 @@ def _defined(names: Set[str], new: CallTree) -> Set[str]:
     found = set()
     for name in names:
         file, _, qualname = name.rpartition(":")
-        if file in paths and first_lines(paths[file], qualname):
+        path = paths.get(file) or where_installed(file)
+        if path and first_lines(path, qualname):
             found.add(name)
     return found
 

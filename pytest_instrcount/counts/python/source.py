@@ -73,6 +73,16 @@ def is_packaged(path: str) -> bool:
     return _OF_PACKAGES.search(path) is not None
 
 
+def where_installed(file: str) -> str:
+    """The path of a file that a tree names, in the standard library or a package; "" if it is in none.
+
+    >>> where_installed("json/decoder.py").endswith("/json/decoder.py"), where_installed("shop.py")
+    (True, '')
+    """
+    places = [each + file for each in _INSTALLED if ".." not in file]
+    return next(filter(os.path.isfile, places), "")
+
+
 def first_line(path: str, qualname: str, line: int = 0) -> int:
     """The first line of a function; ``line`` if that is known already.
 
@@ -93,7 +103,7 @@ def call_sites(path: str, qualname: str, line: int, callee: str) -> list[Site]:
     Nothing where the source is not to be had, or where the call has no name (an operator).
     """
     nodes, name = _namesakes(path, qualname, line), _written(callee)
-    for find in (_calls, _mentions, _managed):
+    for find in (_called, _mentions, _managed):
         if found := [each for node in nodes for each in find(node, name)]:
             return [site for each in found if (site := _site(path, each)) is not None]
     return []
@@ -149,6 +159,14 @@ def _calls(node: ast.AST, name: str) -> Iterator[ast.expr]:
         called = isinstance(each, ast.Call) and _named(each.func, name)
         if isinstance(each, ast.expr) and (called or type(each) is unnamed):
             yield each
+
+
+def _called(node: ast.AST, name: str) -> list[ast.expr]:
+    """Calls, and where a method of that name is passed on: which of them it is, nobody knows."""
+    calls = [*_calls(node, name)]
+    functions = [each.func for each in calls if isinstance(each, ast.Call)]
+    passed = [each for each in _mentions(node, name) if isinstance(each, ast.Attribute)]
+    return calls and [*calls, *(each for each in passed if each not in functions)]
 
 
 def _mentions(node: ast.AST, name: str) -> Iterator[ast.expr]:
