@@ -109,7 +109,7 @@ def _call_lines(
 
 
 def _lines_of(sites: Sequence[Site]) -> list[str]:
-    return list(dict.fromkeys(str(site.line) for site in sites))
+    return [str(line) for line in sorted({site.line for site in sites})]
 
 
 def _lines_text(lines: Sequence[str]) -> str:
